@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from harness.output.result_table import ResultTable
     from harness.storage.results import RunRecord
 
-NULLS = 2000
-
 
 @click.command("paper", short_help="Repeat the tables and figures of Oren et al. 2023 with small models.")
 @click.argument("exhibits", nargs=-1, metavar="[EXHIBIT]...")
@@ -47,6 +45,12 @@ NULLS = 2000
 @click.option(
     "--permutations", type=options.POSITIVE, default=99, help="Maximum number of orders in table 1's permutation test."
 )
+@click.option(
+    "--draws",
+    type=options.POSITIVE,
+    default=2000,
+    help="Number of simulated draws of each kind of scores in false-alarms.",
+)
 @options.seed
 @background
 @characters(300_000)
@@ -66,6 +70,7 @@ def paper_command(
     presets: tuple[str, ...],
     models: tuple[str, ...],
     permutations: int,
+    draws: int,
     seed: int,
     background: Path | None,
     characters: int | None,
@@ -78,7 +83,7 @@ def paper_command(
 
     EXHIBIT is one or more of table1, table2, duplication, shards, shuffles, model-sizes, false-alarms and min-k
     (default: all). The test sets are those of the paper's repository, in the folder test_set_contamination of the data
-    folder. Run the same command again to continue after an interruption; finished models and tests are kept.
+    folder. Run the same command again to continue after an interruption; finished models, tests and draws are kept.
 
     \b
     harness lab paper
@@ -122,7 +127,7 @@ def paper_command(
         places = {spec.name: place for place, spec in enumerate(runs)}
         finished = run_specs(output, runs, registry, data_dir)
         records["table2"] = sorted(finished, key=lambda record: places[record.name])
-    tables = _tables(paper, wanted, records)
+    tables = _tables(paper, wanted, records, draws)
     _show(tables, output, format_)
     if any(found for found in records.values()):
         draw(output, pictures)
@@ -144,7 +149,9 @@ def _say_plan(checkpoints: Mapping[Path, CheckpointPlan], tests: int, output: Pa
     say(f"{counted(tests, 'test')}; results in {output}. To continue later, run the same command again.", err=True)
 
 
-def _tables(paper: Paper, wanted: Sequence[str], records: Mapping[str, Sequence[RunRecord]]) -> dict[str, ResultTable]:
+def _tables(
+    paper: Paper, wanted: Sequence[str], records: Mapping[str, Sequence[RunRecord]], draws: int
+) -> dict[str, ResultTable]:
     from harness.contamination.lab import exhibits
     from harness.contamination.lab.checkpoints import read_record
     from harness.contamination.lab.table_2 import table_2
@@ -168,7 +175,9 @@ def _tables(paper: Paper, wanted: Sequence[str], records: Mapping[str, Sequence[
         "shards": lambda: exhibits.by_setting(tests("shards"), "shards", about),
         "shuffles": lambda: exhibits.by_setting(tests("shuffles"), "shuffles", about),
         "model-sizes": lambda: exhibits.model_sizes(tests("copies"), sizes, about),
-        "false-alarms": lambda: exhibits.false_alarms(tests("table1"), NULLS, paper.seed),
+        "false-alarms": lambda: exhibits.false_alarms(
+            tests("table1"), draws, paper.seed, paper.output / "false-alarms"
+        ),
         "min-k": lambda: exhibits.min_k(
             tests("table1"), exhibits.membership_scores(records["min-k"], slices), about
         ),

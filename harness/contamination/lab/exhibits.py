@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from harness.contamination.lab.false_alarms import WORLDS, control_alarms, simulated_alarms
+from harness.contamination.lab.false_alarms import (
+    SHUFFLES,
+    WORLDS,
+    control_draws,
+    false_alarm_rates,
+    simulation_file,
+    world_draws,
+)
 from harness.contamination.lab.injections import Injection
 from harness.contamination.lab.paper import FALSE_POSITIVES
 from harness.contamination.lab.study import runs_by_slice
@@ -122,13 +129,31 @@ def model_sizes(tests: Sequence[SliceResult], parameters: Mapping[str, int], exa
     )
 
 
-def false_alarms(tests: Sequence[SliceResult], nulls: int, seed: int) -> ResultTable:
-    """Return how often the tests reject at .05 and .01 although no order matters."""
+def false_alarms(tests: Sequence[SliceResult], nulls: int, seed: int, folder: Path | None = None) -> ResultTable:
+    """Return how often the tests reject at .05 and .01 although no order matters.
+
+    Args:
+        tests: The order tests of the slices; those with 0 copies are controls.
+        nulls: Number of draws of each kind of scores.
+        seed: Seeds the draws.
+        folder: Keeps what is simulated, so that an interrupted simulation continues; None to keep nothing.
+
+    Raises:
+        StorageError: The folder cannot be read or written.
+    """
     headings = ("scores", "t, .05", "t, .01", "exact, .05", "exact, .01")
-    kinds = {name: simulated_alarms(world, shards, nulls, seed) for name, (world, shards) in WORLDS.items()}
+
+    def rates(draws: Iterator[Any], **about: Any) -> list[float]:
+        file = None if folder is None else simulation_file(folder, seed=seed, **about)
+        return false_alarm_rates(draws, nulls, file)
+
+    kinds = {
+        name: rates(world_draws(world, shards, seed), scores=name, shards=shards, shuffles=SHUFFLES)
+        for name, (world, shards) in WORLDS.items()
+    }
     controls = [each.found["shard_scores"] for each in tests if not each.one.copies and _tested(each)]
     if controls:
-        kinds["controls of this model"] = control_alarms(controls, nulls, seed)
+        kinds["controls of this model"] = rates(control_draws(controls, seed), scores="controls", controls=controls)
     notes = (
         f"Share of {nulls:,} draws in which a test rejects at level .05 and .01. Shares above the level are false "
         "alarms beyond it. Controls: in each shard of a slice that the model never read, a random order takes the "

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import cycle, islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from harness.contamination.statistics.relabelling import relabelling_test
 from harness.contamination.statistics.sharded_t import sharded_t
+from harness.storage.durable import writing
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -60,23 +66,82 @@ WORLDS: Mapping[str, tuple[World, int]] = {
 """Kinds of scores that do not depend on which order was published, with the number of shards."""
 
 
-def simulated_alarms(world: World, shards: int, nulls: int, seed: int) -> list[float]:
-    """Return the shares of draws that the t-test rejects at each of :data:`LEVELS`, then those of the exact test."""
+def world_draws(world: World, shards: int, seed: int) -> Iterator[Floats]:
+    """Yield draws of scores from a world without end; the same seed gives the same draws."""
     rng = np.random.default_rng(seed)
-    return _shares([world(rng, shards, SHUFFLES) for _ in range(nulls)])
+    while True:
+        yield world(rng, shards, SHUFFLES)
 
 
-def control_alarms(controls: Sequence[Sequence[Mapping[str, Any]]], nulls: int, seed: int) -> list[float]:
-    """Return the same for the shard scores of controls, in which a random order of each shard counts as published."""
+def control_draws(controls: Sequence[Sequence[Mapping[str, Any]]], seed: int) -> Iterator[Floats]:
+    """Yield the shard scores of controls in turn, with a random order of each shard as the published one."""
     rng = np.random.default_rng(seed)
     tables = [np.array([[one["canonical"], *one["shuffled"]] for one in control]) for control in controls]
-    drawn = [rng.permuted(tables[number % len(tables)], axis=1) for number in range(nulls)]
-    return _shares(drawn)
+    for table in cycle(tables):
+        yield rng.permuted(table, axis=1)
 
 
-def _shares(tables: Sequence[Floats]) -> list[float]:
-    by_test = [
-        [sharded_t(table).log10_p for table in tables],
-        [relabelling_test(table).log10_p for table in tables],
-    ]
-    return [sum(p <= math.log10(level) + 1e-12 for p in found) / len(found) for found in by_test for level in LEVELS]
+def false_alarm_rates(draws: Iterator[Floats], count: int, file: Path | None = None) -> list[float]:
+    """Return the shares of draws that the t-test rejects at each of :data:`LEVELS`, then those of the exact test.
+
+    Args:
+        draws: Scores that do not depend on which order was published.
+        count: How many draws to test.
+        file: Keeps the p-values of each draw as soon as it is tested, so that an interrupted simulation continues, and
+            one with more draws only tests the further ones. It must belong to these draws; None to keep nothing.
+
+    Raises:
+        StorageError: The file cannot be read or written.
+    """
+    found = _p_values(draws, count) if file is None else _kept_p_values(draws, count, file)
+    by_test = list(zip(*found, strict=True))
+    return [sum(p <= math.log10(level) + 1e-12 for p in p_values) / count for p_values in by_test for level in LEVELS]
+
+
+def simulation_file(folder: Path, **about: Any) -> Path:
+    """Return the file of the draws that some values determine; its name has a readable part and a digest of all."""
+    digest = hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()[:12]
+    name = re.sub(r"[^a-z0-9]+", "-", str(about["scores"]).lower()).strip("-")
+    return folder / f"{name}-{digest}.jsonl"
+
+
+PValues = tuple[float, float]
+"""Log10 p of the t-test and of the exact test."""
+
+
+def _p_values(draws: Iterator[Floats], count: int) -> list[PValues]:
+    return [(sharded_t(draw).log10_p, relabelling_test(draw).log10_p) for draw in islice(draws, count)]
+
+
+def _kept_p_values(draws: Iterator[Floats], count: int, file: Path) -> list[PValues]:
+    """Return p-values, those of a file first; a line of it has the draw's number, from 0, and its p-values."""
+    with writing(file):
+        found = _read(file)
+        if len(found) >= count:
+            return found[:count]
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with file.open("a", encoding="utf-8") as lines:
+            lines.write("\n" if lines.tell() else "")  # ends a line that a kill cut off
+            # The draws that are known are made again, though not tested: the generator is then where it was.
+            for number, draw in islice(enumerate(draws), len(found), count):
+                [values] = _p_values(iter([draw]), 1)
+                found.append(values)
+                lines.write(f"{json.dumps([number, *values])}\n")
+                lines.flush()
+    return found
+
+
+def _read(file: Path) -> list[PValues]:
+    """Return the p-values of a file's draws up to the first missing one; damaged and repeated lines are ignored."""
+    found: list[PValues] = []
+    if not file.exists():
+        return found
+    for line in file.read_text(encoding="utf-8", errors="replace").splitlines():
+        try:
+            number, by_t, exact = json.loads(line)
+            values = float(by_t), float(exact)
+        except (ValueError, TypeError):
+            continue
+        if number == len(found):
+            found.append(values)
+    return found

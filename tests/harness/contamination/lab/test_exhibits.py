@@ -16,7 +16,7 @@ from harness.contamination.lab.exhibits import (
     model_sizes,
     table_1,
 )
-from harness.contamination.lab.false_alarms import WORLDS, control_alarms, simulated_alarms
+from harness.contamination.lab.false_alarms import WORLDS, control_draws, false_alarm_rates, world_draws
 from harness.contamination.lab.injections import Injection
 from harness.output.result_table import ResultTable, render
 
@@ -99,7 +99,7 @@ def test_min_k_flags_above_the_control_s_threshold() -> None:
 
 def test_the_t_test_has_false_alarms_on_left_skew_and_the_exact_test_does_not() -> None:
     world, shards = WORLDS["left skew, 10 shards"]
-    t_5, _, exact_5, _ = simulated_alarms(world, shards, 400, seed=0)
+    t_5, _, exact_5, _ = false_alarm_rates(world_draws(world, shards, seed=0), 400)
     assert t_5 > 0.15
     assert exact_5 < 0.09
 
@@ -107,7 +107,7 @@ def test_the_t_test_has_false_alarms_on_left_skew_and_the_exact_test_does_not() 
 def test_false_alarms_of_controls_use_random_orders() -> None:
     # The published order is always the best; a random one is not.
     control = [{"canonical": 9.0, "shuffled": [float(n), *(n + k / 10 for k in range(1, 10))]} for n in range(10)]
-    t_5, _, exact_5, _ = control_alarms([control], 400, seed=0)
+    t_5, _, exact_5, _ = false_alarm_rates(control_draws([control], seed=0), 400)
     assert max(t_5, exact_5) < 0.12
     table = false_alarms([result(0, -0.2, shard_scores=control)], 50, 0)
     assert cells(table)[-1][0] == "controls of this model"
