@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from harness import Estimate, Example, MetricError, RunMetric, metric
+from harness import Estimate, Example, GenerateRequest, MetricError, RunMetric, metric
 from harness.contamination import Choice, dye_test, published_choice_test
 from harness.statistics import effective_size_interval
 
@@ -88,11 +89,14 @@ class SealedDye(RunMetric):
     Dye questions have no answer; their published one was drawn from the options by chance, so that a model that does
     not depend on the file hits each with probability 1/options. Values start at 0; higher is stronger evidence, and
     neither is better for the model. ``sealed_dye_hits`` is the share of questions with the published answer. An unread
-    answer is not a hit.
+    answer is not a hit; ``cut`` in the details is the number of those that ended at ``max_tokens``, and
+    ``unfinished_reasoning`` of those whose model was still reasoning.
     """
 
     def __init__(self) -> None:
         self._answers: list[tuple[bool, int]] = []
+        self._unread: Counter[str] = Counter()
+        self._max_tokens: int | None = None
 
     def add(self, example: Example) -> None:
         """Take one question's answer.
@@ -105,6 +109,11 @@ class SealedDye(RunMetric):
             raise MetricError("sealed_dye needs questions with several options, one of them the target.")
         chosen = example.choice
         self._answers.append((chosen is not None and references[chosen].correct, len(references)))
+        for request, response in zip(example.requests, example.responses, strict=False):
+            if isinstance(request, GenerateRequest) and response.completions:
+                self._max_tokens = request.max_tokens
+                if chosen is None:
+                    self._unread[response.completions[0].finish_reason] += 1
 
     def estimates(self) -> Mapping[str, Estimate]:
         if not self._answers:
@@ -126,6 +135,9 @@ class SealedDye(RunMetric):
             "n_items": found.questions,
             "hits": found.hits,
             "hits_by_chance": found.expected,
+            "cut": self._unread["length"],
+            "unfinished_reasoning": self._unread["unfinished_reasoning"],
+            "max_tokens": self._max_tokens,
         }
 
 

@@ -40,6 +40,11 @@ from harness.output.terminal import say
 @click.option("--canaries", type=click.IntRange(min=0), default=20, help="Rows of each file that get a canary.")
 @click.option("--dye", type=click.IntRange(min=0), default=0, help="Dye questions in each file.")
 @click.option("--dye-columns", metavar="QUESTION,OPTIONS,ANSWER", help="Columns of a multiple-choice FILE, for --dye.")
+@click.option(
+    "--max-tokens",
+    type=options.POSITIVE,
+    help="Maximum number of tokens of an answer to a dye question (default: 5, enough for a letter).",
+)
 @preset_option("tiny")
 @click.option("--alpha", type=options.SHARE, default=0.01, help="Level at which a test counts as a detection.")
 @options.seed
@@ -57,6 +62,7 @@ def seal_power_command(
     canaries: int,
     dye: int,
     dye_columns: str | None,
+    max_tokens: int | None,
     preset: str,
     alpha: float,
     seed: int,
@@ -76,8 +82,9 @@ def seal_power_command(
     from harness.contamination.lab.checkpoints import CheckpointPlan, read_record
     from harness.contamination.lab.presets import preset_named
     from harness.contamination.lab.sealed import sealed_p, sealed_power, sealed_slices
+    from harness.contamination.order_tests import details_of
     from harness.contamination.sealing.seal import SealSettings
-    from harness.contamination.unsealing import unsealing_runs
+    from harness.contamination.unsealing import cut_answers, unsealing_runs
     from harness.output.result_table import render, show
     from harness.plugins.registry import default_registry
 
@@ -97,7 +104,9 @@ def seal_power_command(
     runs = [
         {**run, "model": model}
         for one in slices
-        for run in unsealing_runs(one.key, one.key_file, one.published, registry, copies=one.injection.copies)
+        for run in unsealing_runs(
+            one.key, one.key_file, one.published, registry, copies=one.injection.copies, max_tokens=max_tokens
+        )
     ]
     records = run_suite(output, "sealed", runs)
     if all(record.status != "ok" for record in records):
@@ -111,6 +120,8 @@ def seal_power_command(
         f"copy of a file of {counted(rows, 'row')} is {100 * share:.1f} % of them. Twins: {kind}. Larger models "
         "remember more of a copy, and read a file among far more text."
     )
+    if cut := cut_answers((details for one in records for _, details in details_of(one)), slices[0].key):
+        about += f" {cut}"
     table = sealed_power(sealed_p(records, slices), alpha, about)
     if format_ == "terminal":
         show(table, make_console())

@@ -78,7 +78,9 @@ def seal_command(
     from harness.contamination.sealing.key import KEY_SUFFIX, write_key
     from harness.contamination.sealing.rewriting import twins_of_files
     from harness.contamination.sealing.seal import SealSettings, seal
+    from harness.contamination.unsealing import dye_advice
     from harness.errors import DataError
+    from harness.plugins.registry import default_registry
     from harness.storage.durable import write_whole, writing
 
     stem = file.name.partition(".")[0]
@@ -116,6 +118,8 @@ def seal_command(
     without = sum(not found for found in twins)
     if (twin_files or rewrite_with) and without:
         say(f"{counted(without, 'row')} of {len(records)} without a twin, since no other form differs from the row.")
+    if dye:
+        say(dye_advice(sealed.key, default_registry()))
 
 
 _ITEMS = {"twin": "rows with twins", "canary": "canaries", "dye": "dye questions"}
@@ -127,6 +131,11 @@ _ITEMS = {"twin": "rows with twins", "canary": "canaries", "dye": "dye questions
 @click.option("--published", type=options.FILE, help="The published file (default: in the folder of the key).")
 @click.option("--alpha", type=options.SHARE, default=0.01, help="Significance level, after Holm's correction.")
 @click.option("--context", type=click.IntRange(min=8), help="Context length, in tokens (default: the model's window).")
+@click.option(
+    "--max-tokens",
+    type=options.POSITIVE,
+    help="Maximum number of tokens of an answer to a dye question (default: 5, enough for a letter).",
+)
 @options.seed
 @click.option("--suite", default="unsealed", help="Name of the suite.")
 @options.data_dir
@@ -140,6 +149,7 @@ def unseal_command(
     published: Path | None,
     alpha: float,
     context: int | None,
+    max_tokens: int | None,
     seed: int,
     suite: str,
     data_dir: Path | None,
@@ -156,14 +166,16 @@ def unseal_command(
     """
     from harness.cli.run import execute
     from harness.contamination.sealing.key import read_key
-    from harness.contamination.unsealing import check_published, unsealed, unsealing_sweep
+    from harness.contamination.unsealing import check_published, dye_advice, unsealed, unsealing_sweep
     from harness.runs.runner import Settings
 
     key = read_key(key_file)
     published = published or key_file.with_name(key.header.published)
     if key.header.shuffled:
         check_published(key, published)
-    sweep, registry = unsealing_sweep(models, key, key_file, published, suite, seed, context)
+    sweep, registry = unsealing_sweep(models, key, key_file, published, suite, seed, context, max_tokens)
+    if max_tokens is None and (advice := dye_advice(key, registry)):
+        say(advice, err=True)
     records = execute(sweep.runs, registry, Settings(results_dir, data_dir, force, cache_dir=cache_dir))
     failed = [record for record in records if record.status != "ok"]
     tests = unsealed(records, key, alpha)
@@ -193,6 +205,9 @@ def _show(tests: Sequence[UnsealedTest], alpha: float) -> None:
                     TESTS[test.kind], f"{test.items:,}", shown_p(test.log10_p), shown_p(test.log10_p_holm), words
                 )
         console.print(table)
+        for test in tests:
+            if test.model == model and test.cut:
+                console.print(f"  {test.cut}", soft_wrap=True)
         console.print()
     console.print(
         "Each p-value is exact: what was published was drawn at random, and the key says how. 'depends on it': "

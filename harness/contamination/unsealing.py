@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from harness.contamination.order_tests import details_of
 from harness.contamination.roles import EXAMPLES_FILE, ORDER_TEST, SEALED_DYE, SEALED_TEXTS
-from harness.contamination.sealing.key import SealKey
-from harness.contracts.plugins import AdapterDetails, Kind
+from harness.contamination.sealing.key import DyeQuestion, SealKey
+from harness.contamination.statistics.dye import sentence_tokens
+from harness.contracts.plugins import AdapterDetails, Kind, ScenarioDetails
 from harness.errors import DataError
 from harness.plugins.registry import Registry, default_registry
 from harness.statistics.families import holm
@@ -41,6 +42,8 @@ class UnsealedTest:
     """The level."""
     found: Mapping[str, Any]
     """The metric's details, as in run.json."""
+    cut: CutAnswers | None = None
+    """Of the dye test, the answers that ended too early to be read; None if there are none."""
 
     @property
     def depends(self) -> bool:
@@ -57,7 +60,73 @@ class UnsealedTest:
             "log10_p_holm": self.log10_p_holm,
             "alpha": self.alpha,
             "depends": self.depends,
+            **({"cut_answers": asdict(self.cut)} if self.cut else {}),
         }
+
+
+@dataclass(frozen=True, slots=True)
+class CutAnswers:
+    """Dye answers that ended before an option could be read, which count as wrong."""
+
+    answers: int
+    """Number of answers."""
+    cut: int
+    """Of these, the number that ended at ``max_tokens``."""
+    max_tokens: int
+    """Most tokens of an answer."""
+    enough_tokens: int
+    """A ``max_tokens`` that should do, from the length of the options."""
+    unfinished_reasoning: int
+    """The number that ended while the model was still reasoning, which ``max_tokens`` does not limit."""
+
+    def __str__(self) -> str:
+        told = []
+        if self.cut:
+            told.append(
+                f"{self.cut:,} of {self.answers:,} dye answers were cut at max_tokens {self.max_tokens} before an "
+                f"option could be read, and count as wrong. About {self.enough_tokens} would do: --max-tokens "
+                f"{self.enough_tokens}."
+            )
+        if self.unfinished_reasoning:
+            told.append(
+                f"{self.unfinished_reasoning:,} of {self.answers:,} dye answers have no text, since the model was "
+                "still reasoning, and count as wrong. They need a larger reasoning.budget_tokens in the model's entry."
+            )
+        return " ".join(told)
+
+
+def cut_answers(found: Iterable[Mapping[str, Any]], key: SealKey) -> CutAnswers | None:
+    """Return which answers of dye tests were cut, given the metric's details; None if none were.
+
+    Args:
+        found: The details of tests with the same key, or of keys whose options are about as long.
+        key: The key.
+    """
+    tests = [one for one in found if one.get("max_tokens")]
+    cut, unfinished = (sum(one.get(name) or 0 for one in tests) for name in ("cut", "unfinished_reasoning"))
+    if not cut and not unfinished:
+        return None
+    limit = max(one["max_tokens"] for one in tests)
+    answers = sum(one["n_items"] for one in tests)
+    return CutAnswers(answers, cut, limit, sentence_tokens(_dye_options(key), limit), unfinished)
+
+
+def dye_advice(key: SealKey, registry: Registry) -> str:
+    """Return which ``max_tokens`` the dye test of a key needs; empty for a key without dye."""
+    options = _dye_options(key)
+    if not options:
+        return ""
+    details = registry.with_role(Kind.SCENARIO, SEALED_DYE).details
+    adapter = details.adapter if isinstance(details, ScenarioDetails) else {}
+    limit = {} if callable(adapter) else adapter
+    return (
+        f"Answers to dye questions have at most {limit.get('max_tokens', 1)} tokens, enough for a letter. If a model "
+        f"answers in sentences, test it with --max-tokens {sentence_tokens(options)}."
+    )
+
+
+def _dye_options(key: SealKey) -> list[str]:
+    return [option for item in key.items if isinstance(item, DyeQuestion) for option in item.options]
 
 
 def check_published(key: SealKey, published: Path) -> None:
@@ -87,15 +156,16 @@ def unsealing_sweep(
     suite: str,
     seed: int = 0,
     context: int | None = None,
+    max_tokens: int | None = None,
 ) -> tuple[Sweep, Registry]:
-    """Return the checked sweep that asks models everything that a key allows.
+    """Return the checked sweep that asks models everything that a key allows; see :func:`unsealing_runs`.
 
     Raises:
         DataError: The key allows no test.
         SpecError: A model is wrong; it holds all errors.
     """
     registry = default_registry()
-    runs = unsealing_runs(key, key_file, published, registry, context)
+    runs = unsealing_runs(key, key_file, published, registry, context, max_tokens=max_tokens)
     every = [{**run, "models": list(models)} for run in runs]
     return sweep_from_mapping({"suite": suite, "runs": every}, option="--key", seed=seed, registry=registry)
 
@@ -107,8 +177,18 @@ def unsealing_runs(
     registry: Registry,
     context: int | None = None,
     copies: int | None = None,
+    max_tokens: int | None = None,
 ) -> list[dict[str, Any]]:
-    """Return the runs of a sweep that ask everything that a key allows; ``copies``, where known, is recorded.
+    """Return the runs of a sweep that ask everything that a key allows.
+
+    Args:
+        key: The key.
+        key_file: Its file.
+        published: The published file.
+        registry: Knows the plugins.
+        context: Context length of the test of the order, in tokens; None for the model's window.
+        copies: Number of copies in the model's training text, where it is known; it is only recorded.
+        max_tokens: Most tokens of an answer to a dye question; None for the scenario's own.
 
     Raises:
         DataError: The key allows no test.
@@ -125,7 +205,8 @@ def unsealing_runs(
     texts, dye = (registry.with_role(Kind.SCENARIO, role).name for role in (SEALED_TEXTS, SEALED_DYE))
     for kind in key.kinds():
         own = {"name": dye, "path": path} if kind == "dye" else {"name": texts, "path": path, "kind": kind}
-        runs.append({"scenario": {**own, **known}})
+        longer = {"adapter": {"max_tokens": max_tokens}} if kind == "dye" and max_tokens is not None else {}
+        runs.append({"scenario": {**own, **known}, **longer})
     if not runs:
         raise DataError("allows no test: nothing was drawn at random when it was made.", file=key_file)
     return runs
@@ -148,7 +229,8 @@ def unsealed(records: Sequence[RunRecord], key: SealKey, alpha: float) -> list[U
         for kind, p_value, corrected in zip(kinds, p_values, holm(p_values, log10=True), strict=True):
             found = found_by_kind[kind]
             items = int(found.get("n_items") or found.get("n_used") or 0)
-            tests.append(UnsealedTest(model, kind, items, p_value, corrected, alpha, found))
+            cut = cut_answers([found], key) if kind == "dye" else None
+            tests.append(UnsealedTest(model, kind, items, p_value, corrected, alpha, found, cut))
     return tests
 
 

@@ -6,7 +6,8 @@ import math
 
 import pytest
 
-from harness import Example, Instance, MetricError, Reference, Response
+from harness import Completion, Example, GenerateRequest, Instance, MetricError, Reference, Response
+from harness.contracts import FinishReason
 from metrics.sealed import SealedChoice, SealedDye
 
 
@@ -47,3 +48,24 @@ def test_dye_counts_published_answers() -> None:
     assert (found["hits"], found["n_items"], found["hits_by_chance"]) == (3, 5, pytest.approx(1.25))
     tail = sum(math.comb(5, k) * 3 ** (5 - k) for k in (3, 4, 5)) / 4**5
     assert metric.estimates()["sealed_dye"].value == pytest.approx(-math.log10(tail))
+
+
+def test_unread_dye_answers_that_were_cut_are_counted() -> None:
+    """An answer that was cut after its letter is read, so it is not among them."""
+    metric = SealedDye()
+    options = (Reference("a"), Reference("b", True))
+    request = GenerateRequest("q", 5)
+    answers: list[tuple[int | None, FinishReason]] = [
+        (1, "length"),
+        (None, "length"),
+        (None, "length"),
+        (None, "stop"),
+        (None, "unfinished_reasoning"),
+    ]
+    for choice, finish in answers:
+        response = Response((Completion("The", finish_reason=finish),))
+        metric.add(Example(Instance("1", "q", options), (request,), (response,), choice=choice))
+    found = metric.details()
+    assert {name: found[name] for name in ("cut", "unfinished_reasoning", "max_tokens", "n_items")} == {
+        "cut": 2, "unfinished_reasoning": 1, "max_tokens": 5, "n_items": 5,
+    }  # fmt: skip

@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from harness.costs.token_estimate import estimated_tokens
+
 
 @dataclass(frozen=True, slots=True)
 class DyeResult:
@@ -20,6 +22,24 @@ class DyeResult:
     """Number of hits expected by chance."""
     log10_p: float
     """Log10 of the exact p-value."""
+
+
+SENTENCE_TOKENS = 16
+"""Tokens of a sentence around an option, such as "The correct answer is B: …, since …"."""
+
+
+def sentence_tokens(options: Iterable[str], cut_at: int = 0) -> int:
+    """Return a ``max_tokens`` that lets a model answer in a sentence which repeats the longest option.
+
+    It is a power of two, and at least four times the number at which answers were cut. Tokens of options are estimated,
+    since tokenizers differ.
+
+    Args:
+        options: The options of all questions.
+        cut_at: The ``max_tokens`` at which answers were cut; 0 if none were.
+    """
+    wanted = max(SENTENCE_TOKENS + max(map(estimated_tokens, options), default=0), 4 * cut_at)
+    return 1 << (wanted - 1).bit_length()
 
 
 def dye_test(answers: Iterable[tuple[bool, int]]) -> DyeResult:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from harness.contamination.sealing.key import read_key
+from harness.contamination.sealing.key import DyeQuestion, read_key
+from tests.harness.models.api_server import MODEL, Ways, serving
 
 
 @pytest.fixture
@@ -93,3 +95,47 @@ def test_nothing_drawn_allows_no_test(harness: Any) -> None:
     said = harness("contamination", "unseal", "exam.key.jsonl", "fake:0")
     assert said.code == 2
     assert "allows no test" in said.err
+
+
+@pytest.mark.usefixtures("exam")
+def test_cut_dye_answers_are_named_with_the_tokens_that_would_do(
+    harness: Any, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A model knows all dye, but says so in a sentence: the default finds nothing, the advice finds all."""
+    pytest.importorskip("openai")
+    sealed = harness("seal", "exam.jsonl", "--no-shuffle", "--dye", "9", "--dye-columns", "q,o,a")
+    assert "at most 5 tokens, enough for a letter. If a model answers in sentences, test it with --max-tokens 32." in (
+        sealed.out
+    )
+    dye = {one.question: one for one in read_key(folder / "exam.key.jsonl").items if isinstance(one, DyeQuestion)}
+
+    def says(path: str, body: dict[str, Any]) -> tuple[int, Any] | None:
+        asked = re.search(r"Question: (.*)", str(body.get("prompt")))
+        if path != "/v1/completions" or asked is None:
+            return None
+        known = dye[asked[1]]
+        words = f" As far as I know, the correct answer is {chr(65 + known.target)}.".split(" ")[1:]
+        text, end = " ".join(words[: body["max_tokens"]]), len(words) <= body["max_tokens"]
+        choice = {"index": 0, "text": text, "finish_reason": "stop" if end else "length", "logprobs": None}
+        return 200, {"model": MODEL, "choices": [choice], "usage": {"prompt_tokens": 9, "completion_tokens": 5}}
+
+    unseal = ("contamination", "unseal", "exam.key.jsonl", f"openai:{MODEL}")
+    with serving(Ways(chats=False, echo=None, logprobs=False, says=says)) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        cut = harness(*unseal)
+        longer = harness(*unseal, "--max-tokens", "32", "--json")
+        told = json.loads(harness(*unseal, "--json").out)
+    assert "test it with --max-tokens 32" in cut.err
+    assert "no dependence found" in cut.out
+    assert (
+        "9 of 9 dye answers were cut at max_tokens 5 before an option could be read, and count as wrong. About 32 "
+        "would do: --max-tokens 32."
+    ) in cut.out
+    assert told[0]["cut_answers"] == {
+        "answers": 9, "cut": 9, "max_tokens": 5, "enough_tokens": 32, "unfinished_reasoning": 0
+    }  # fmt: skip
+    (found,) = json.loads(longer.out)
+    assert found["depends"]
+    assert found["log10_p"] == pytest.approx(-9 * 0.4771, abs=1e-3)
+    assert "cut_answers" not in found
+    assert "--max-tokens" not in longer.err

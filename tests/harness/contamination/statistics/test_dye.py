@@ -8,7 +8,7 @@ from itertools import product
 import pytest
 from scipy.stats import binom
 
-from harness.contamination.statistics.dye import dye_test
+from harness.contamination.statistics.dye import dye_test, sentence_tokens
 
 
 @pytest.mark.parametrize(("hits", "questions", "options"), [(0, 10, 4), (3, 10, 4), (10, 10, 4), (20, 40, 2)])
@@ -34,3 +34,11 @@ def test_mistakes() -> None:
         dye_test([])
     with pytest.raises(ValueError, match="needs 2 options"):
         dye_test([(True, 1)])
+
+
+@pytest.mark.parametrize(
+    ("options", "cut_at", "tokens"),
+    [(["yes", "no"], 0, 32), (["yes" * 20], 0, 32), (["word " * 100], 0, 256), (["yes"], 5, 32), (["yes"], 32, 128)],
+)
+def test_a_sentence_needs_room_for_the_longest_option(options: list[str], cut_at: int, tokens: int) -> None:
+    assert sentence_tokens(options, cut_at) == tokens
