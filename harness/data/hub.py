@@ -54,6 +54,15 @@ class HubData(Data):
         for number, values in enumerate(self._table(name), start=1):
             yield Row(values, file=f"{self.label} {name}", number=number)
 
+    def check_reachable(self) -> None:
+        """Refuse a data set that is not in the cache while the Hub cannot be reached.
+
+        Raises:
+            DataError: It is one.
+        """
+        if self.hub.splits and prepared_folder(self.hub) is None and not hub_reachable():
+            self._table(next(iter(self.hub.splits.values())))  # the library may find it in other ways
+
     def provenance(self) -> dict[str, Any]:
         hub = self.hub
         return {"kind": "hub", "sample": False, "path": hub.path, "config": hub.config, "revision": hub.revision}

@@ -25,6 +25,9 @@ from harness.sweeps.executor_keys import LocalKeys
 OWN = ("model", "sweep", "runs", "tokenizer", "name", "settings", "series", "step", "time_budget")
 """The arguments of ``evaluate`` that ``run`` does not have."""
 
+LONGEST_SERIES = 80
+"""Most characters of a training's name: a display name has it with the step, in at most 100."""
+
 
 def evaluate(
     model: Any,
@@ -76,7 +79,7 @@ def evaluate(
         TypeError: There is no such argument.
     """
     check_options(options, "evaluate", OWN)
-    _check(name, settings, series, step)
+    check_model_arguments(name, settings, series, step)
     deadline = Deadline(time_budget)
     module = transformers_model(model) if "transformers" in sys.modules else None
     with undisturbed(module, tokenizer):
@@ -93,8 +96,8 @@ def evaluate(
         return execute(found, registry, folders, LocalKeys(heads=1), options, deadline)
 
 
-def _check(name: str | None, settings: Any, series: Any, step: Any) -> None:
-    """Refuse arguments that do not fit each other.
+def check_model_arguments(name: str | None, settings: Any, series: Any, step: Any) -> None:
+    """Refuse arguments of ``evaluate`` about the model that do not fit each other.
 
     Raises:
         HarnessError: They do not.
@@ -113,6 +116,8 @@ def _check(name: str | None, settings: Any, series: Any, step: Any) -> None:
         return
     if not isinstance(series, str) or not series.strip():
         raise HarnessError(f"series must be the name of a training, not {shown(series)}.")
+    if len(series) > LONGEST_SERIES:
+        raise HarnessError(f"series must have at most {LONGEST_SERIES} characters, not {len(series)}: {shown(series)}.")
     if isinstance(step, bool) or not isinstance(step, int) or step < 0:
         raise HarnessError(f"step must be a whole number from 0, not {shown(step)}.")
     if name is not None:
@@ -122,20 +127,25 @@ def _check(name: str | None, settings: Any, series: Any, step: Any) -> None:
         raise HarnessError("settings: series and step are given twice; leave them out of `about`.")
 
 
-def _entry(
-    live: LiveModel, name: str | None, settings: Mapping[str, Any], series: str | None, step: int | None
-) -> dict[str, Any]:
-    """Return the model's entry in the sweep."""
-    if series is None:
-        return {"name": f"{BACKEND}:{name or live.named(live.own_name)}", **settings}
+def step_entry(name: str, settings: Mapping[str, Any], series: str, step: int) -> dict[str, Any]:
+    """Return the entry in the sweep of a model in memory that is a step of a training."""
     about = settings.get("about")
     return {
         "display_name": f"{series} step {step}",
         **settings,
-        "name": f"{BACKEND}:{live.named(f'{series}-step-{step}')}",
+        "name": f"{BACKEND}:{name}",
         "about": {**about, "series": series, "step": step} if isinstance(about, Mapping) else
         {"series": series, "step": step} if about is None else about,
     }  # fmt: skip
+
+
+def _entry(
+    live: LiveModel, name: str | None, settings: Mapping[str, Any], series: str | None, step: int | None
+) -> dict[str, Any]:
+    """Return the model's entry in the sweep."""
+    if series is None or step is None:
+        return {"name": f"{BACKEND}:{name or live.named(live.own_name)}", **settings}
+    return step_entry(live.named(f"{series}-step-{step}"), settings, series, step)
 
 
 def _replace_other_weights(results_dir: Path, runs: Sequence[RunSpec]) -> None:

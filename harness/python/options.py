@@ -14,6 +14,7 @@ from typing import Any, TypedDict
 from harness.costs.prices import load_prices
 from harness.costs.runtimes import load_runtimes
 from harness.errors import DataError, HarnessError, did_you_mean, shown
+from harness.inference.cache_file import cache_file
 from harness.plugins.registry import Registry
 from harness.python.plugins import files_of, listed
 from harness.runs.settings import DATA_DIR, Settings, results_folder
@@ -149,14 +150,18 @@ def read_settings(options: Options, *, reuse_across_gpus: bool = False) -> Setti
     """Return the folders and limits that the options name.
 
     Raises:
-        HarnessError: The data folder or a table does not exist, or the table has errors.
+        HarnessError: The data folder or a table does not exist, the table has errors, or the folder of results or of
+            the response cache is a file.
     """
     data = options.get("data_dir") or os.environ.get(DATA_DIR)
     if data is not None and not Path(data).is_dir():
         raise DataError(f"data_dir is {str(data)!r}, which is not a folder.")
     cache, prices, runtimes = (_path(options.get(key)) for key in ("cache_dir", "prices", "runtimes"))
+    results = results_folder(options.get("results_dir"))
+    nearest_folder(results, "results_dir")
+    nearest_folder(cache_file(results, cache).parent, "cache_dir")
     return Settings(
-        results_folder(options.get("results_dir")),
+        results,
         _path(data),
         options.get("force", False),
         load_prices(prices),
@@ -164,6 +169,23 @@ def read_settings(options: Options, *, reuse_across_gpus: bool = False) -> Setti
         cache,
         reuse_across_gpus,
     )
+
+
+def nearest_folder(path: Path, name: str) -> Path:
+    """Return a folder that need not exist, or the nearest one above it that exists.
+
+    Args:
+        path: The folder.
+        name: The argument that names it, for the message.
+
+    Raises:
+        DataError: There is a file in its place, or above it.
+    """
+    there = next(one for one in (path.absolute(), *path.absolute().parents) if one.exists())
+    if not there.is_dir():
+        what = "a file" if there == path.absolute() else f"in {there}, a file"
+        raise DataError(f"{name} is {str(path)!r}, which is {what}; name a folder.")
+    return there
 
 
 def _path(given: Any) -> Path | None:

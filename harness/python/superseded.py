@@ -90,7 +90,7 @@ def _runs_of(
 def _may_be_of(name: str, start: str, wanted: Callable[[int], bool]) -> bool:
     """Return False if a run's name says that its model is not such a step of a training; a long name may be cut off.
 
-    The name of a run is ``SCENARIO,ADAPTER,memory-SERIES-step-STEP-DIGEST`` with a digest (:attr:`RunSpec.name`).
+    The name of a run is ``SCENARIO,ADAPTER,live-SERIES-step-STEP-DIGEST`` with a digest (:attr:`RunSpec.name`).
     """
     readable = name.rpartition("-")[0]
     parts = readable.split(",")

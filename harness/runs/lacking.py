@@ -12,6 +12,7 @@ from harness.contracts.data import Data
 from harness.contracts.plugins import Kind, ScenarioDetails
 from harness.contracts.row import Row
 from harness.contracts.specs import RunSpec
+from harness.data.hub import HubData
 from harness.errors import HarnessError, describe_failure, reraise_interrupt
 from harness.plugins.parameters import build
 from harness.plugins.registry import Registry
@@ -26,6 +27,17 @@ def lacking_data(spec: RunSpec, registry: Registry, data_dir: Path | None) -> st
         return lacking or parts or lacking_examples(spec, registry, data_dir)
     except HarnessError as error:
         return str(error)
+
+
+def unreachable_data(spec: RunSpec, registry: Registry, data_dir: Path | None) -> str:
+    """Return a message if a run's data are on the Hub, which cannot be reached, and not in its cache; otherwise ''."""
+    try:
+        data = open_scenario_data(spec, registry, data_dir)
+        if isinstance(data, HubData):
+            data.check_reachable()
+    except HarnessError as error:
+        return str(error)
+    return ""
 
 
 def lacking_parts(spec: RunSpec, registry: Registry, data_dir: Path | None) -> dict[str, str]:

@@ -6,7 +6,7 @@ import logging
 import math
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -21,6 +21,7 @@ from harness.python.undisturbed import undisturbed
 from harness.training.logged import PREFIX, SECONDS, UNFINISHED, logged_metrics, metric_names
 from harness.training.planned import planned_runs
 from harness.training.schedule import read_schedule
+from harness.training.series_names import check_name, claim_name
 from harness.training.sharded import check_whole, seconds_allowed, shared
 
 try:
@@ -61,7 +62,8 @@ class EvaluationCallback(TrainerCallback):
         every: Number of optimizer steps between evaluations (there is one after the last step, too); or ``evaluate``
             or ``save``, to evaluate whenever the Trainer does that.
         at: Steps at which to evaluate, also in addition to ``every``; 0 is before the first step.
-        series: Name of the training (default: the Trainer's ``run_name``, else the name of its ``output_dir``).
+        series: Name of the training (default: the Trainer's ``run_name``, else the name of its ``output_dir``). Without
+            it, a name that another training has in the folder of results is refused.
         tokenizer: The model's tokenizer (default: the Trainer's ``processing_class``).
         settings: Keys of a model's entry in a sweep, as for :func:`harness.evaluate`.
         time_budget: Most seconds of one evaluation. Runs that are not finished by then have no result, and their number
@@ -76,7 +78,8 @@ class EvaluationCallback(TrainerCallback):
     Raises:
         ModelError: The model cannot be evaluated: it has no tokenizer, or its weights are divided among processes.
         SpecError: The sweep has errors.
-        HarnessError: The sweep names several models, data are missing, or arguments do not fit the Trainer's.
+        HarnessError: The sweep names several models, data are missing, the folder of results cannot be written,
+            another training has the same name, or arguments do not fit the Trainer's.
         TypeError: There is no such argument.
     """
 
@@ -101,19 +104,23 @@ class EvaluationCallback(TrainerCallback):
         Deadline(time_budget), Deadline(total_time_budget)
         self._trainer, self._sweep, self._runs, self._settings = trainer, sweep, runs, settings
         self._schedule = read_schedule(every, at)
+        self._named = series is not None
         self._series = _series_of(trainer.args) if series is None else series
         self._tokenizer = getattr(trainer, "processing_class", None) if tokenizer is None else tokenizer
         self._options: Options = {"progress": False, **options}
         check_whole(trainer)
         self._seconds, self._left = seconds_allowed(trainer, time_budget), total_time_budget
         with undisturbed():
-            planned = planned_runs(trainer.model, self._tokenizer, sweep, runs, settings, self._options)
+            planned = planned_runs(trainer.model, self._tokenizer, sweep, runs, settings, self._series, self._options)
         self._suites = sorted({spec.suite for spec in planned})
         self._names = metric_names(planned)
         self._check_trainer()
+        self._results_dir, self._output = read_settings(self._options).results_dir, Path(trainer.args.output_dir or "")
+        if not self._named and trainer.is_world_process_zero():
+            check_name(self._results_dir, self._series, self._output, "series=", self._suites)
         self._training, self._evaluated = False, -1
         self._metrics: dict[str, float] = {}
-        self._last = _NoBestMetric(set(self._names.values()))
+        self._last = _LastCallback(set(self._names.values()), self._evaluate_last)
         self.results: Results | None = None
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
@@ -126,6 +133,7 @@ class EvaluationCallback(TrainerCallback):
         callbacks.append(self._last)
         self._training, self._evaluated = True, -1
         if state.is_world_process_zero:
+            claim_name(self._results_dir, self._series, self._output, "series=", given=self._named)
             self._forget_later(state.global_step)
         began_by_saving = self._schedule.event == "save" and state.global_step > 0
         if began_by_saving or self._schedule.due(state.global_step, state.max_steps):
@@ -149,10 +157,17 @@ class EvaluationCallback(TrainerCallback):
             self._evaluate(state.global_step)
 
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        """From now on the model may be another: the best, or one that is trained on by other means."""
+        """Evaluate after the last step. From now on the model may be another, or be trained on by other means."""
+        if not args.load_best_model_at_end or state.best_model_checkpoint is None:
+            self._evaluate_last(state)
         self._training = False
         if self._last in self._trainer.callback_handler.callbacks:
             self._trainer.callback_handler.callbacks.remove(self._last)
+
+    def _evaluate_last(self, state: Any) -> None:
+        """Evaluate after the last step of a training that is stopped early, unless that was done or is not wanted."""
+        if self._training and self._schedule.every is not None and state.global_step > 0:
+            self._evaluate(state.global_step)
 
     def _evaluate(self, step: int) -> None:
         """Evaluate in the first process, and let all processes log the same."""
@@ -206,11 +221,10 @@ class EvaluationCallback(TrainerCallback):
 
     def _forget_later(self, step: int) -> None:
         """Move away results of later steps: the training has not been there, and may get there with other weights."""
-        folder = read_settings(self._options).results_dir
         moved = [
             spec
             for suite in self._suites
-            for spec in set_aside(folder, suite, self._series, lambda other: other > step)
+            for spec in set_aside(self._results_dir, suite, self._series, lambda other: other > step)
         ]
         if moved:
             later = ", ".join(f"{number:,}" for number in sorted({_step_of(spec) for spec in moved}))
@@ -220,7 +234,7 @@ class EvaluationCallback(TrainerCallback):
                 self._series,
                 step,
                 later,
-                folder / FOLDER,
+                self._results_dir / FOLDER,
             )
 
     def _check_trainer(self) -> None:
@@ -247,14 +261,16 @@ class EvaluationCallback(TrainerCallback):
                                "write every='evaluate'.")  # fmt: skip
 
 
-class _NoBestMetric(TrainerCallback):
-    """The last callback: gives a best metric that an unfinished evaluation lacks a value that is never the best.
+class _LastCallback(TrainerCallback):
+    """The last callback, which knows what the others have decided.
 
-    Callbacks that stop early, which come before it, find no value and leave the evaluation out.
+    It gives a best metric that an unfinished evaluation lacks a value that is never the best; callbacks that stop early
+    find no value and leave the evaluation out. It also sees that one of them stops the training, while the model still
+    has the weights of the last step: later the Trainer may load the best.
     """
 
-    def __init__(self, names: set[str]) -> None:
-        self._names = names
+    def __init__(self, names: set[str], stopped: Callable[[Any], None]) -> None:
+        self._names, self._stopped = names, stopped
 
     def on_evaluate(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         metrics = kwargs["metrics"]
@@ -263,6 +279,14 @@ class _NoBestMetric(TrainerCallback):
         if wanted in self._names and wanted not in metrics:
             metrics[wanted] = math.nan
             _LOG.warning("Step %d cannot be the best: %s is not finished.", state.global_step, best)
+        self.on_epoch_end(args, state, control)
+
+    def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        self.on_epoch_end(args, state, control)
+
+    def on_epoch_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        if control.should_training_stop:
+            self._stopped(state)
 
 
 def _series_of(args: Any) -> str:

@@ -149,6 +149,12 @@ MISTAKES: list[tuple[Callable[[], object], type[Exception], list[str]]] = [
     (lambda: harness.run(3), HarnessError, ["not 3"]),  # type: ignore[arg-type]
     (lambda: harness.run({**SWEEP, "runs": [object()]}), HarnessError, ["only what YAML can hold", "<object object"]),
     (lambda: harness.run(SWEEP, data_dir="nope"), HarnessError, ["data_dir is 'nope', which is not a folder"]),
+    (
+        lambda: harness.run(SWEEP, results_dir="quiz.yaml"),
+        HarnessError,
+        ["results_dir is 'quiz.yaml', which is a file"],
+    ),
+    (lambda: harness.run(SWEEP, cache_dir="quiz.yaml/a"), HarnessError, ["cache_dir is 'quiz.yaml/a', which is in"]),
     (lambda: harness.run(SWEEP, plugins=[len]), HarnessError, ["<built-in function len> is not a plugin"]),
     (lambda: harness.run(SWEEP, plugins="x.py"), HarnessError, ["plugins must be a list, not 'x.py'"]),
     (lambda: harness.Results(plugins="x.py"), HarnessError, ["plugins must be a list, not 'x.py'"]),

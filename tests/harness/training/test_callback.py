@@ -5,12 +5,14 @@ from __future__ import annotations
 import logging
 import math
 import random
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import harness
+from harness.data.hub import hub_reachable
 from harness.errors import DataError, HarnessError, ModelError, SpecError
 from harness.python.superseded import FOLDER
 from tests.harness.training.conftest import RUNS, Trainers
@@ -113,6 +115,72 @@ def test_the_results_can_be_the_best_metric_and_stop_the_training_early(trainer:
     assert made.evaluate().keys().isdisjoint({KEY})  # the best model now, not that of the last step
 
 
+def stops(step: int, event: str = "on_step_end") -> Any:
+    """Return a callback that stops the training at an event after a step."""
+    from transformers import TrainerCallback
+
+    def stop(self: Any, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        control.should_training_stop = control.should_training_stop or state.global_step >= step
+
+    return type("Stops", (TrainerCallback,), {event: stop})()
+
+
+@pytest.mark.parametrize(
+    ("event", "last"),
+    [("on_step_end", 3), ("on_evaluate", 4), ("on_save", 4), ("on_log", 3), ("on_epoch_end", 8)],
+)
+def test_a_training_that_is_stopped_early_is_evaluated_once_after_its_last_step(
+    trainer: Trainers, event: str, last: int
+) -> None:
+    both = {"eval_strategy": "steps", "eval_steps": 2, "save_strategy": "steps", "save_steps": 2}
+    made = trainer(callbacks=[stops(3, event)], max_steps=20, **both)
+    callback(made, every=5)
+    made.train()
+    assert made.state.global_step == last
+    assert [row["step"] for row in made.state.log_history if KEY in row] == [*range(5, last, 5), last]
+    assert steps() == [*range(5, last, 5), last]
+
+
+@pytest.mark.parametrize("by", ["steps", "epoch"])
+def test_the_evaluation_after_early_stopping_is_that_of_the_last_weights_and_not_of_the_best(
+    trainer: Trainers, tokens: Any, by: str
+) -> None:
+    from transformers import EarlyStoppingCallback
+
+    made = trainer(
+        callbacks=[EarlyStoppingCallback(1)],
+        max_steps=40,
+        eval_strategy=by,
+        eval_steps=2,
+        save_strategy=by,
+        save_steps=2,
+        load_best_model_at_end=True,
+        metric_for_best_model="loss",
+        greater_is_better=True,  # so that the first is the best
+    )
+    callback(made, every=100)
+    made.train()
+    last, best = made.state.global_step, int(made.state.best_model_checkpoint.rpartition("-")[2])
+    assert best < last < 40
+    assert steps() == [last]
+    found = harness.Results().samples()["prediction"].tolist()
+    saved = harness.run(
+        runs=RUNS, models=[f"hf:run-7/checkpoint-{last}"], plugins=["quiz.yaml"], results_dir="again", progress=False
+    )
+    assert found == saved.samples()["prediction"].tolist()
+
+
+def test_a_training_that_ends_or_evaluates_on_other_occasions_has_no_further_evaluation(trainer: Trainers) -> None:
+    whole = trainer()
+    callback(whole, every=3)
+    whole.train()
+    assert [row["step"] for row in whole.state.log_history if KEY in row] == [3, 4]
+    chosen = trainer(output_dir="run-8", callbacks=[stops(3)])
+    callback(chosen, at=[1])
+    chosen.train()
+    assert [row["step"] for row in chosen.state.log_history if KEY in row] == [1]
+
+
 def test_mixed_precision_gives_answers_of_its_own(trainer: Trainers, tokens: Any) -> None:
     import torch
 
@@ -190,6 +258,70 @@ def test_a_continued_training_asks_nothing_again_and_replaces_what_has_changed(
     assert steps(folder=f"results/{FOLDER}") == [3, 4]
 
 
+def test_trainings_whose_output_folders_have_the_same_name_keep_their_results(trainer: Trainers) -> None:
+    first = trainer(output_dir="a/out")
+    callback(first, every=2)
+    first.train()
+    before = harness.Results().runs()["run"].tolist()
+    second = trainer(output_dir="b/out", max_steps=2)
+    with pytest.raises(
+        HarnessError, match=r"results of a training named 'out', whose output folder is .*/a/out.*series="
+    ):
+        callback(second, every=1)
+    callback(second, every=1, series="other")
+    second.train()
+    assert steps("other") == [1, 2]
+    assert [run for run in harness.Results().runs()["run"] if "other" not in run] == before
+    assert not Path("results", FOLDER).exists()
+    same_name = trainer(output_dir="c/out", run_name="other")
+    with pytest.raises(HarnessError, match=r"named 'other', whose output folder is .*/b/out"):
+        callback(same_name, every=1)
+
+
+def test_trainings_that_begin_at_the_same_time_do_not_share_a_name(trainer: Trainers) -> None:
+    first, second = trainer(output_dir="a/out"), trainer(output_dir="b/out", max_steps=2)
+    for each in (first, second):
+        callback(each, every=2)
+    first.train()
+    with pytest.raises(HarnessError, match="series="):
+        second.train()
+    assert steps("out") == [2, 4]
+
+
+def test_a_training_is_the_same_after_its_folder_was_moved_or_emptied_but_not_as_a_copy(trainer: Trainers) -> None:
+    saving = {"save_strategy": "steps", "save_steps": 2}
+    first = trainer(output_dir="a/out", **saving)
+    callback(first, every=2)
+    first.train()
+    shutil.copytree("a/out", "b/out")
+    with pytest.raises(HarnessError, match="series="):
+        callback(trainer(output_dir="b/out", **saving), every=2)
+    Path("moved").mkdir()
+    Path("a/out").rename("moved/out")
+    before = harness.Results().runs().set_index("step")["started"].to_dict()
+    moved = trainer(output_dir="moved/out", max_steps=6, **saving)
+    callback(moved, every=2)
+    moved.train(resume_from_checkpoint="moved/out/checkpoint-4")
+    assert steps("out") == [2, 4, 6]
+    assert harness.Results().runs().set_index("step")["started"].to_dict().items() >= before.items()
+    shutil.rmtree("moved/out")
+    anew = trainer(output_dir="moved/out", max_steps=2)
+    callback(anew, every=1)
+    anew.train()
+    assert steps("out") == [1, 2]
+
+
+def test_results_of_a_loop_with_the_name_of_the_training_stay(trainer: Trainers, tokens: Any) -> None:
+    made = trainer()
+    options: dict[str, Any] = {"tokenizer": tokens, "runs": RUNS, "plugins": ["quiz.yaml"], "progress": False}
+    harness.evaluate(made.model, series="run-7", step=9, **options)
+    with pytest.raises(HarnessError, match="'run-7', whose output folder is not known"):
+        callback(made, every=2)
+    callback(made, every=2, suite="elsewhere")
+    callback(made, every=2, series="run-7")
+    assert steps() == [9]
+
+
 def test_an_interrupted_evaluation_is_finished_where_the_training_continues(
     trainer: Trainers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -261,6 +393,11 @@ def test_what_cannot_be_evaluated_is_one_clear_error_before_the_training(
          "the sweep names 2 models"),
         ({"every": 2, "runs": None, "sweep": "sweep.yaml"}, HarnessError, "the sweep names 2 models"),
         ({"every": 2, "evry": 2}, TypeError, "no argument 'evry'"),
+        ({"every": 2, "results_dir": "quiz.yaml"}, DataError, "results_dir is 'quiz.yaml', which is a file"),
+        ({"every": 2, "results_dir": "quiz.yaml/new"}, DataError, r"which is in .*quiz\.yaml, a file"),
+        ({"every": 2, "cache_dir": "quiz.yaml"}, DataError, "cache_dir is 'quiz.yaml', which is a file"),
+        ({"every": 2, "series": "s" * 81}, HarnessError, "series must have at most 80 characters, not 81"),
+        ({"every": 2, "settings": {"resources": {}}}, HarnessError, "takes no `resources`"),
     ):  # fmt: skip
         with pytest.raises(error, match=words):
             callback(made, **options)
@@ -285,6 +422,31 @@ def test_what_cannot_be_evaluated_is_one_clear_error_before_the_training(
     assert not (folder / "results").exists()
 
 
+def test_folders_that_cannot_be_written_are_refused(trainer: Trainers, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = trainer()
+    monkeypatch.setattr("harness.training.planned.os.access", lambda *_: False)  # which root always may
+    with pytest.raises(DataError, match=r"results_dir is 'results', but .* cannot be written"):
+        callback(made, every=2)
+
+
+def test_data_that_would_have_to_be_downloaded_without_a_network_are_missing(
+    trainer: Trainers, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("datasets")
+    monkeypatch.setenv("HF_DATASETS_CACHE", str(folder / "datasets"))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    monkeypatch.setattr("datasets.config.HF_HUB_OFFLINE", True)
+    hub_reachable.cache_clear()
+    lines = (folder / "quiz.yaml").read_text().replace("name: quiz", "name: far").splitlines()
+    hub = f"source: {{hub: {{path: acme/quiz, revision: {'a' * 40}, splits: {{valid: validation}}}}}}"
+    lines = [hub if line.startswith("source:") else line for line in lines]
+    (folder / "far.yaml").write_text("\n".join(lines))
+    made = trainer()
+    with pytest.raises(DataError, match="acme/quiz"):
+        callback(made, every=2, plugins=["far.yaml"], runs=[{**RUNS[0], "scenario": "far"}])
+    hub_reachable.cache_clear()
+
+
 def test_processes_wait_no_longer_than_their_timeout(trainer: Trainers, monkeypatch: pytest.MonkeyPatch) -> None:
     from harness.training.sharded import seconds_allowed
 
@@ -300,11 +462,11 @@ def test_processes_wait_no_longer_than_their_timeout(trainer: Trainers, monkeypa
 
 
 def test_no_metric_is_better_than_a_missing_one(trainer: Trainers, caplog: pytest.LogCaptureFixture) -> None:
-    from harness.training.callback import _NoBestMetric
+    from harness.training.callback import _LastCallback
 
     made = trainer(metric_for_best_model=KEY, greater_is_better=True)
     metrics: dict[str, float] = {}
     with caplog.at_level(logging.WARNING):
-        _NoBestMetric({KEY}).on_evaluate(made.args, made.state, made.control, metrics=metrics)
+        _LastCallback({KEY}, lambda _: None).on_evaluate(made.args, made.state, made.control, metrics=metrics)
     assert math.isnan(metrics[KEY])
     assert made._determine_best_metric(metrics, None) is False
