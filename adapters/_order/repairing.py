@@ -87,10 +87,12 @@ def _attempts(
     for repair, of in first:
         if wrong & of:
             try:
-                state = _followed_by(state, repair)
+                made = _followed_by(state, repair)
             except HarnessError:  # too little would be left
                 continue
-            done = [*done, state.done]
+            if made.texts == state.texts:  # no near duplicates, or no ids
+                continue
+            state, done = made, [*done, made.done]
             yield state, done
     for made in _groups(state, labels, wrong):
         if sum(len(group) for group in made.groups if len(group) > 1) >= FEWEST_IN_GROUPS * len(made.texts):

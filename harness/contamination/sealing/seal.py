@@ -104,7 +104,7 @@ def seal(
         published: Name of the file to publish.
 
     Raises:
-        DataError: The rows do not allow what is asked.
+        DataError: The rows do not allow what is asked, or nothing would be drawn.
     """
     if len(twins) != len(records):
         raise DataError(f"there are twins for {len(twins)} rows, but {len(records)} rows.")
@@ -137,6 +137,11 @@ def seal(
         shuffled=settings.shuffle,
     )
     items = [item for number, line in enumerate(lines, 1) for item in _items(line, number)]
+    if not items and not settings.shuffle:
+        raise DataError(
+            "nothing would be drawn at random, so no model could be tested for the sealed file. Publish the rows in a "
+            "random order, or add twins, canaries or dye."
+        )
     return Sealed(texts, SealKey(header=header, items=tuple(items)))
 
 

@@ -66,6 +66,16 @@ def test_labels_in_runs_are_permuted_within_the_labels() -> None:
     assert (left, groups) == ([], (50, 50, 50, 50))
 
 
+def test_a_repair_that_changes_nothing_is_not_named() -> None:
+    """Two topics one after the other: neighbours are alike, but none are near duplicates."""
+    rng = Random(0)
+    topics = [["".join(rng.choices(SYLLABLES, k=3)) for _ in range(10)] for _ in range(2)]
+    published = [f"{' '.join(rng.choices(words, k=8))} {rng.randrange(10_000)}" for words in topics for _ in range(60)]
+    done, left, groups = repair(published)
+    assert left == []
+    assert done == [f"permuted within {len(groups)} runs of {groups[0]} neighbours"]
+
+
 def test_what_no_repair_helps_is_left_as_it_is() -> None:
     done, left, groups = repair(sorted(texts(200)))
     assert done == []

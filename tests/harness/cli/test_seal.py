@@ -78,6 +78,7 @@ def test_another_published_file_is_refused(harness: Any, folder: Path) -> None:
         (("seal", "exam.jsonl", "--dye", "3"), "answer: --dye-columns QUESTION,OPTIONS,ANSWER."),
         (("seal", "exam.jsonl", "--dye", "3", "--dye-columns", "q,o"), "not three names"),
         (("seal", "exam.jsonl", "--twins", "exam.jsonl"), "no row has a twin"),
+        (("seal", "exam.jsonl", "--no-shuffle"), "nothing would be drawn at random"),
         (("contamination", "unseal", "exam.jsonl", "fake:0"), "first line is not a seal"),
     ],
 )
@@ -87,11 +88,14 @@ def test_mistakes(harness: Any, folder: Path, arguments: tuple[str, ...], messag
     assert message in said.err
     assert "Traceback" not in said.err
     assert not (folder / "exam.key.jsonl").exists()
+    assert not (folder / "exam.sealed.jsonl").exists()
 
 
 @pytest.mark.usefixtures("exam")
-def test_nothing_drawn_allows_no_test(harness: Any) -> None:
-    assert harness("seal", "exam.jsonl", "--no-shuffle").code == 0
+def test_a_key_without_items_and_order_allows_no_test(harness: Any, folder: Path) -> None:
+    assert harness("seal", "exam.jsonl", "--no-shuffle", "--canaries", "3").code == 0
+    key = folder / "exam.key.jsonl"
+    key.write_text(key.read_text().splitlines(keepends=True)[0])
     said = harness("contamination", "unseal", "exam.key.jsonl", "fake:0")
     assert said.code == 2
     assert "allows no test" in said.err
