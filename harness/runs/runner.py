@@ -17,7 +17,7 @@ from harness.contracts import Judge, Model
 from harness.contracts.model_settings import OPERATIONAL, PRESENTATION
 from harness.contracts.plugins import Kind
 from harness.contracts.specs import RunSpec
-from harness.errors import HarnessError, describe_failure, reraise_interrupt
+from harness.errors import HarnessError, ModelError, describe_failure, reraise_interrupt
 from harness.inference.cache import AnswerCache
 from harness.inference.caching_model import CachingModel
 from harness.inference.judge_pool import Judges
@@ -201,6 +201,7 @@ class _Sweep:
         if known is not None:
             self._elsewhere.release(spec)
             return known
+        _check_asked(spec, self._registry, model.model)
         self._cache.catch_up()  # a head that was killed may have left answers to this run's requests
         evaluation = prepare(spec, self._registry, self._settings.data_dir)
         counts = evaluation.count, spec.eval_split, len(evaluation.train)
@@ -268,12 +269,8 @@ def _obstacles(
         key = spec.model.model_dump_json(), spec.adapter.name
         if key not in known:
             try:
-                method = registry.get(Kind.ADAPTER, spec.adapter.name).target
-                asks = frozenset(getattr(method, "asks", ()))
-                if getattr(method, "needs_chat", False):
-                    asks |= {"chat"}
                 model = models(spec.configured_model)
-                ways = model.obstacle(asks), _unhonoured(spec, model), _unseen(spec, model)
+                ways = model.obstacle(_asked(spec, registry)), _unhonoured(spec, model), _unseen(spec, model)
                 known[key] = [obstacle for obstacle in ways if obstacle is not None]
             except BaseException as error:
                 reraise_interrupt(error)
@@ -284,6 +281,25 @@ def _obstacles(
             data[scenario] = lacking_data(spec, registry, data_dir)
         obstacles.append([*known[key], *([data[scenario]] if data[scenario] else [])])
     return obstacles
+
+
+def _asked(spec: RunSpec, registry: Registry) -> frozenset[str]:
+    """Return what a run's method asks of its model, as for :meth:`Model.obstacle`."""
+    method = registry.get(Kind.ADAPTER, spec.adapter.name).target
+    asks = frozenset(getattr(method, "asks", ()))
+    return asks | {"chat"} if getattr(method, "needs_chat", False) else asks
+
+
+def _check_asked(spec: RunSpec, registry: Registry, model: Model) -> None:
+    """Check that the model can answer what the method asks, as far as that is known without asking it.
+
+    A model that cannot be asked at all, such as one without a key, passes: the response cache may have all answers.
+
+    Raises:
+        ModelError: It cannot.
+    """
+    if model.obstacle(frozenset()) is None and (lacking := model.obstacle(_asked(spec, registry))) is not None:
+        raise ModelError(lacking)
 
 
 def _renamed(record: RunRecord, spec: RunSpec) -> RunRecord:

@@ -161,7 +161,7 @@ class OpenAIModel(ApiModel):
 
     @property
     def scores(self) -> bool:
-        if self._params.api == "chat":
+        if self._params.api == "chat" or self._params.batch:
             return False
         if self._endpoint.official:
             return self._model.startswith(_ECHO)

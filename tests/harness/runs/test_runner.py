@@ -295,6 +295,15 @@ def test_what_cannot_start_is_told_before_anything_is_asked(sweep: Sweep, folder
     assert [record.status for record in records] == ["failed", "ok"]
 
 
+def test_a_method_that_the_model_cannot_answer_fails_its_run_before_anything_is_asked(sweep: Sweep) -> None:
+    pytest.importorskip("openai")
+    scores = Component(name="multiple_choice_separate_original")
+    batches = {"base_url": "http://127.0.0.1:9/v1", "batch": True}
+    (record,) = sweep(spec("openai:x", batches, adapter=scores))
+    assert record.status == "failed"
+    assert "openai:x: batches only generate, but the method scores" in (record.error or "")
+
+
 def test_a_file_that_is_edited_while_the_sweep_runs_is_not_what_ran(
     folder: Path, registry: Registry, sweep: Sweep
 ) -> None:

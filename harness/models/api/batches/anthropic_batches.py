@@ -17,7 +17,7 @@ from harness.models.api.answers import Answer, Checked, Count, read_answer
 from harness.models.api.batches.downloads import downloaded_lines
 from harness.models.api.batches.interface import Line, Look
 from harness.models.api.batches.ledger import Batch
-from harness.models.api.batches.missing import is_missing, is_unknown
+from harness.models.api.batches.missing import is_missing, is_unknown, submitted
 from harness.models.api.batches.openai_batches import ServerId
 from harness.models.api.calls import Calls, RefusedError, RequestFailedError
 from harness.models.api.retries import Failure
@@ -123,16 +123,12 @@ class AnthropicBatches:
         import httpx2
 
         whole = b'{"requests":[' + b"".join(lines)[:-1] + b"]}"
-        found = await self._call(
-            lambda: self._client.post(
-                "/v1/messages/batches",
-                cast_to=httpx2.Response,
-                content=whole,
-                options={"headers": {"Content-Type": "application/json"}},
-            ),
-            _Batch,
-            is_unknown,
-        )
+        options = {"headers": {"Content-Type": "application/json"}}
+
+        def post() -> Any:
+            return self._client.post("/v1/messages/batches", cast_to=httpx2.Response, content=whole, options=options)
+
+        found = await submitted(lambda refused: self._call(post, _Batch, refused), is_unknown)
         return found.id
 
     async def find(self, batch: Batch, items: Callable[[], frozenset[str]]) -> str | None:

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from harness import ModelError
+from harness.models.api.calls import RefusedError
 from harness.models.api.retries import Failure
+
+T = TypeVar("T")
+
+Refused = Callable[[Failure], bool]
 
 
 def is_missing(failure: Failure) -> bool:
@@ -15,3 +24,29 @@ def is_unknown(failure: Failure) -> bool:
     if failure.status is None:
         return not failure.fatal  # without a connection nothing was asked
     return failure.status >= 500 or failure.status in {408, 409}
+
+
+async def submitted(call: Callable[[Refused], Awaitable[T]], refused: Refused = lambda failure: False) -> T:
+    """Return the answer to a call that submits a batch or its file.
+
+    Args:
+        call: Makes the call; it is given which failures raise a RefusedError.
+        refused: Other failures that do.
+
+    Raises:
+        RefusedError: ``refused`` returned True.
+        ModelError: The server has no batches.
+    """
+    unsupported = False
+
+    def check(failure: Failure) -> bool:
+        nonlocal unsupported
+        unsupported = failure.status in {404, 405, 501}
+        return unsupported or refused(failure)
+
+    try:
+        return await call(check)
+    except RefusedError as error:
+        if unsupported:
+            raise ModelError(f"{error}. The server does not seem to have batches: remove `batch: true`.") from error
+        raise

@@ -17,7 +17,7 @@ from harness.models.api.answers import Answer, Checked, Count, read_answer
 from harness.models.api.batches.downloads import downloaded_lines
 from harness.models.api.batches.interface import Line, Look
 from harness.models.api.batches.ledger import Batch
-from harness.models.api.batches.missing import is_missing, is_unknown
+from harness.models.api.batches.missing import is_missing, is_unknown, submitted
 from harness.models.api.calls import Calls, RefusedError
 from harness.models.api.retries import Failure
 from harness.models.api.spending import Cost
@@ -131,17 +131,14 @@ class OpenAIBatches:
         named = (f"harness-{batch.tag}.jsonl", b"".join(lines), "application/jsonl")
         upload = self._client.files.with_raw_response.create
         # Repeated freely: a file that nothing refers to costs nothing, and the server deletes it after a month.
-        found = await self._call(lambda: upload(file=named, purpose="batch"), _File)
+        found = await submitted(lambda refused: self._call(lambda: upload(file=named, purpose="batch"), _File, refused))
         batch.file = found.id
 
     async def create(self, batch: Batch, lines: Sequence[bytes]) -> str:
         make = self._client.batches.with_raw_response.create
         about = {"harness_batch": batch.tag}
-        found = await self._call(
-            lambda: make(input_file_id=batch.file, endpoint=batch.path, completion_window="24h", metadata=about),
-            _Batch,
-            is_unknown,
-        )
+        asked = {"input_file_id": batch.file, "endpoint": batch.path, "completion_window": "24h", "metadata": about}
+        found = await submitted(lambda refused: self._call(lambda: make(**asked), _Batch, refused), is_unknown)
         return found.id
 
     async def find(self, batch: Batch, items: Callable[[], frozenset[str]]) -> str | None:

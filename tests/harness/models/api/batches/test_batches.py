@@ -391,6 +391,15 @@ def test_scoring_is_refused_before_anything_is_asked(open_model: Open) -> None:
         assert "batches only generate" in (model.obstacle(frozenset({"score"})) or "")
         assert model.obstacle(frozenset({"generate", "chat"})) is None
         model.close()
-        answers = open_model(server, "openai").ask([ScoreRequest("a", "b")])
-        assert answers[0].error
-        assert server.batches == []
+        answers = open_model(server, "openai").ask([ScoreRequest("a", "b"), ScoreRequest("a", "c")])
+        assert all("remove `batch: true`" in (one.error or "") for one in answers)
+        assert server.calls == []
+
+
+@pytest.mark.parametrize(("backend", "path"), [("openai", "/files"), ("openai", "/batches"), ("anthropic", "/batches")])
+def test_a_server_without_batches_is_one_error(backend: str, path: str, open_model: Open) -> None:
+    with batch_server() as server:
+        server.ways.says = lambda _, asked: (404, {"detail": "Not Found"}) if asked.endswith(path) else None
+        with pytest.raises(ModelError, match=r"404: Not Found. The server does not .* have batches: remove `batch"):
+            open_model(server, backend).ask(requests(3))
+        assert sum(asked.endswith(path) for _, asked in server.calls) == 1
