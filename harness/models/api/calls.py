@@ -43,6 +43,10 @@ class RefusedError(RequestFailedError):
     """The server refused something that it may not support."""
 
 
+class ThrottledError(RequestFailedError):
+    """The server still said that it is sent too much when all retries were used up."""
+
+
 class Calls:
     """Makes a model's calls to its server. It belongs to one event loop, and is closed before that is."""
 
@@ -112,6 +116,7 @@ class Calls:
         Raises:
             RefusedError: ``refused`` returned True.
             FilteredError: A content filter withheld the answer.
+            ThrottledError: The server still said that it is sent too much.
             RequestFailedError: There is no answer.
             ModelError: No call to this server can be answered.
         """
@@ -222,6 +227,8 @@ class Calls:
                 self._down = f"{self._name}: {self._failed_in_a_row} calls failed in a row, so the rest are not made; "
                 self._down += f"the last: {failure.message}"
                 self._wake()
+        if failure.throttled and not failure.fatal:
+            return ThrottledError(message)
         return FilteredError(message) if failure.filtered else RequestFailedError(message)
 
     def _is_hopeless(self, failure: Failure) -> bool:

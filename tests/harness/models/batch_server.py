@@ -37,6 +37,8 @@ class BatchWays:
         says: The status and body with which it answers a method and path in its own words; None for as usual.
         lose: Called with a created batch; True for an answer that gets lost, though the batch was created.
         problems: Errors of a batch that fails as a whole; none for a batch that runs.
+        room: Most requests in batches that have not ended; None for any number.
+        others: Requests of other users among them.
     """
 
     looks: int = 1
@@ -46,6 +48,8 @@ class BatchWays:
     says: Callable[[str, str], tuple[int, Any] | None] = lambda method, path: None
     lose: Callable[[int], bool] = lambda batch: False
     problems: Callable[[int, int], list[dict[str, Any]]] = lambda batch, requests: []
+    room: int | None = None
+    others: int = 0
 
 
 @dataclass
@@ -58,6 +62,7 @@ class Made:
     about: dict[str, Any]
     looks: int = 0
     cancelled: bool = False
+    problems: list[dict[str, Any]] = field(default_factory=list)
 
 
 class BatchServer:
@@ -150,16 +155,25 @@ class BatchServer:
         requests = [(one["custom_id"], "/v1/messages", one["params"]) for one in asked["requests"]]
         assert all(re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", item) for item, _, _ in requests)
         assert len({item for item, _, _ in requests}) == len(requests) <= 100_000
+        if self._is_full(len(requests)):
+            return 429, _json({"type": "error", "error": {"type": "rate_limit_error", "message": "The queue is full."}})
         return self._made(requests, {}, self._anthropic)
 
     def _made(
         self, requests: list[tuple[str, str, dict[str, Any]]], about: dict[str, Any], show: Callable[[Made], Any]
     ) -> tuple[int, bytes]:
         made = Made(f"batch_{len(self.batches)}", requests, time.time(), about)
+        made.problems = self.ways.problems(len(self.batches), len(requests))
+        if self._is_full(len(requests)):
+            made.problems = [{"code": "token_limit_exceeded", "message": "Enqueued token limit reached."}]
         self.batches.append(made)
         if self.ways.lose(len(self.batches) - 1):
             return 0, b""
         return 200, _json(show(made))
+
+    def _is_full(self, requests: int) -> bool:
+        waiting = sum(len(made.requests) for made in self.batches if not (made.problems or self._ended(made)))
+        return self.ways.room is not None and waiting + self.ways.others + requests > self.ways.room
 
     def _one(self, id: str, cancel: bool, show: Callable[[Made], Any]) -> tuple[int, bytes]:
         made = next((made for made in self.batches if made.id == id), None)
@@ -191,9 +205,10 @@ class BatchServer:
 
     def _openai(self, made: Made) -> dict[str, Any]:
         outcomes = self._outcomes(made)
-        ended, problems = self._ended(made), self.ways.problems(self.batches.index(made), len(made.requests))
+        problems = made.problems
+        ended = self._ended(made) or bool(problems and made.looks > 1)
         done = outcomes.count("ok") if ended else 0
-        status = "in_progress"
+        status = "validating" if problems else "in_progress"
         if ended:
             status = "failed" if problems else "cancelled" if made.cancelled else "completed"
             status = "expired" if status == "completed" and "expired" in outcomes else status

@@ -132,10 +132,10 @@ class AnthropicBatches:
         return found.id
 
     async def find(self, batch: Batch, items: Callable[[], frozenset[str]]) -> str | None:
-        """Look for a batch of that size and time; whether it is the one shows only in its results, so it is waited for.
+        """Look for a batch of that size and time; its results, which come at its end, show whether it is the right one.
 
         Raises:
-            RequestFailedError: It is not known yet.
+            RequestFailedError: There is one that has not ended.
         """
         listed = self._client.messages.batches.with_raw_response.list
         after: dict[str, str] = {}
@@ -155,12 +155,12 @@ class AnthropicBatches:
         """Return whether a batch holds requests of the harness.
 
         Raises:
-            RequestFailedError: It has not ended, so that nothing says which requests it holds.
+            RequestFailedError: It has not ended, so its requests are unknown.
         """
         if not found.look.ended:
             raise RequestFailedError(
-                f"batch {found.id} may be the one that was submitted when the harness was interrupted; its results "
-                "will tell, when it has ended"
+                f"batch {found.id} may be the one that the harness submitted before it was interrupted; this can only "
+                "be checked when the batch has ended"
             )
         wanted = items()
         async for line in self.results(found.look):

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import logging
 import secrets
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 from harness import GenerateRequest, ModelError, Request
@@ -18,6 +20,7 @@ from harness.models.api.answers import RawAnswer
 from harness.models.api.batches.interface import BatchInterface
 from harness.models.api.batches.ledger import Batch, BatchLedger, Item
 from harness.models.api.batches.questions import CURRENT, Question
+from harness.models.api.batches.queue_room import GIVE_UP_SECONDS, QueueRoom
 from harness.models.api.batches.watching import Watcher
 from harness.models.api.calls import Calls, FilteredError, RefusedError, RequestFailedError, advice
 from harness.models.api.retries import Failure, UnusableAnswerError, failure_of_status
@@ -29,6 +32,8 @@ MOST_UNDER_WAY = 50_000
 """Most questions under way at once; each takes about 10 kB of memory."""
 MOST_TRIES = 3
 """Batches that a request is put into before it counts as failed; each may take a day."""
+
+_LOG = logging.getLogger(__name__)
 
 _SETTLE_SECONDS = 1.0
 """Seconds for which settled requests are gathered before the record forgets them."""
@@ -61,7 +66,7 @@ class BatchedCalls(Calls):
     def connect(
         self, interface: BatchInterface, ledger: BatchLedger, account: str, access: Mapping[str, Any], redact: Redaction
     ) -> None:
-        """Begin to use a batch interface and a record of batches; called once, before the first question.
+        """Start to use a batch interface and a record of batches; called once, before the first question.
 
         Args:
             interface: The provider's.
@@ -77,9 +82,8 @@ class BatchedCalls(Calls):
         self._waiting: dict[str, asyncio.Future[None]] = {}
         self._numbers: defaultdict[str, set[int]] = defaultdict(set)
         self._blocked = 0
-        self._smaller = 1  # by which batches are divided that the server found too large
-        self._crowded: set[str] = set()  # requests of batches that were refused since too many tokens were waiting
-        self._crowding = False
+        self._room = QueueRoom(self._settings.batch_poll)
+        self._crowded: set[str] = set()  # requests of batches that were refused because the server's queue was full
         self._settled: list[str] = []
         self._watchers: dict[str, Watcher] = {}
         self._submitted = 0
@@ -94,6 +98,9 @@ class BatchedCalls(Calls):
     def notice(self) -> str:
         watchers = list(self._watchers.values())
         shown = [watcher.notice(self._submitted) for watcher in watchers]
+        queued = sum(map(len, list(self._queues.values())))
+        if self._room.most is not None and queued:
+            shown.insert(0, f"the provider's batch queue is full, {queued:,} requests wait")
         return f"{self._name}: {'; '.join(shown[:3])}{' …' if len(shown) > 3 else ''}" if shown else ""
 
     @property
@@ -110,7 +117,7 @@ class BatchedCalls(Calls):
         )
 
     async def disconnect(self) -> None:
-        """Stop waiting; batches go on."""
+        """Stop waiting; the batches continue."""
         if not self.connected:
             return
         tasks = [watcher.task for watcher in self._watchers.values() if watcher.task is not None]
@@ -162,13 +169,29 @@ class BatchedCalls(Calls):
         queued = sum(map(len, self._queues.values()))
         if not queued or self._blocked != under_way:
             return
-        if self._crowding and self._watchers:
-            return  # the server has room when a batch has ended
+        if self._room.most is not None:
+            self._submit_one()
+            return
         if full and self._watchers and queued < self._interface.most_requests:
             return  # room comes with the batches that are under way, and then more can be gathered
         for path in list(self._queues):
             while self._queues[path]:
                 self._submit(path)
+
+    def _submit_one(self) -> None:
+        """Submit one batch to a server that has refused another because its queue was full, if it is time to."""
+        now = time.monotonic()
+        if not all(watcher.admitted for watcher in self._watchers.values()) or not self._room.is_due(now):
+            return
+        if self._room.is_hopeless(now) and not self._watchers:
+            full = f"the provider's batch queue has been full for {GIVE_UP_SECONDS / 3600:g} hours"
+            error = RequestFailedError(f"{self._name}: not submitted, because {full}: {self._room.why}")
+            for queue in self._queues.values():
+                items = list(queue)
+                queue.clear()
+                self._give_up(items, error)
+            return
+        self._submit(max(self._queues, key=lambda path: len(self._queues[path])))
 
     def settle(self, question: Question) -> None:
         if not self._settled:
@@ -212,7 +235,7 @@ class BatchedCalls(Calls):
             if tag is None:
                 endpoint = self._interface.endpoint(path)
                 self._queues[endpoint][item] = _Queued(self._interface.line(item, path, body), cost, tries)
-                if len(self._queues[endpoint]) >= self._interface.most_requests:
+                if len(self._queues[endpoint]) >= self._interface.most_requests and self._room.most is None:
                     self._submit(endpoint)
             elif tag not in self._watchers:
                 if (batch := self._ledger.own(tag)) is None:
@@ -261,7 +284,7 @@ class BatchedCalls(Calls):
     def _submit(self, path: str) -> None:
         """Submit as much of a queue as a batch holds and the budget allows."""
         queue, chosen, size, whole = self._queues[path], dict[str, _Queued](), 0, Cost()
-        most = max(1, min(self._interface.most_requests, self.most) // self._smaller)
+        most = min(self._most_requests, self._room.most or self._most_requests)
         for item, queued in list(queue.items()):
             # Room for what surrounds the lines.
             if len(chosen) >= most or (chosen and size + len(queued.line) > self._interface.most_bytes - 1024):
@@ -278,27 +301,33 @@ class BatchedCalls(Calls):
         chosen = dict(sorted(chosen.items()))  # in the order of the record, in which the server's line numbers are read
         items = {item: Item(batch.tag, queued.cost, queued.tries + 1) for item, queued in chosen.items()}
         self._ledger.record(batch, items)
-        self._watch(batch, [queued.line for queued in chosen.values()], self._smaller)
+        self._watch(batch, [queued.line for queued in chosen.values()])
 
-    def _watch(self, batch: Batch, lines: Sequence[bytes], divided: int = 1) -> None:
+    @property
+    def _most_requests(self) -> int:
+        return max(1, min(self._interface.most_requests, self.most))
+
+    def _watch(self, batch: Batch, lines: Sequence[bytes]) -> None:
         self._submitted += 1
         watcher = Watcher(batch, lines, self._submitted, self._interface, self._ledger, self._settings, self._name)
         self._watchers[batch.tag] = watcher
-        watcher.task = asyncio.get_running_loop().create_task(self._follow(watcher, divided))
+        watcher.task = asyncio.get_running_loop().create_task(self._follow(watcher))
 
-    async def _follow(self, watcher: Watcher, divided: int) -> None:
+    async def _follow(self, watcher: Watcher) -> None:
         """Follow a batch to its end, and let those that wait for it go on."""
         batch, error = watcher.batch, None
         before = self._ledger.items(batch.tag)
         try:
-            await watcher.follow(self.resume, self._redact_line, self._arrived)
+            admitted = partial(self._room.admitted, watcher.number, self._most_requests)
+            await watcher.follow(self.resume, self._redact_line, self._arrived, admitted)
         except Exception as problem:
             error = problem
         self._watchers.pop(batch.tag, None)
-        self._crowding = watcher.crowded
-        if watcher.crowded and watcher.batch.requests > 1:
-            self._smaller = max(self._smaller, 2 * divided)
+        if watcher.crowded:
+            self._no_room(watcher)
             self._crowded.update(before)
+        elif watcher.admitted:
+            self._room.ended()
         if error is None:
             left = self._ledger.items(batch.tag)
             if not watcher.lost:  # what the server did not run costs nothing
@@ -311,6 +340,17 @@ class BatchedCalls(Calls):
             self._wake_items(before)
         else:
             self._give_up(list(before), error)
+
+    def _no_room(self, watcher: Watcher) -> None:
+        """Note that the server refused a batch because its queue was full."""
+        others = any(other.admitted for other in self._watchers.values())
+        requests, now = watcher.batch.requests, time.monotonic()
+        if self._room.most is None:
+            _LOG.warning(
+                "%s: the provider's batch queue has no room for a batch of %d: %s. It is submitted again in parts.",
+                *(self._name, requests, watcher.crowded.rstrip(".")),
+            )
+        self._room.refused(watcher.number, self._submitted, requests, others, now, watcher.crowded)
 
     def _arrived(self, items: Sequence[str], refund: Cost) -> None:
         self._spending.charge(refund)

@@ -36,9 +36,11 @@ class Look:
     problem: str = ""
     """Why the server did not run it at all; empty if it did."""
     problems: Mapping[int, str] | None = None
-    """What the server says of single requests of a batch that it did not run, by line from 0."""
+    """Errors of single requests of a batch that was not run, by line from 0."""
     crowded: bool = False
-    """True if it was not run because too many tokens were waiting already."""
+    """True if it was not run because the server's queue was full."""
+    validating: bool = False
+    """True if the server has not decided yet whether it runs the batch."""
 
 
 class BatchInterface(Protocol):
@@ -59,13 +61,14 @@ class BatchInterface(Protocol):
         """Return the endpoint of a batch of requests to a path; a batch has one."""
 
     async def prepare(self, batch: Batch, lines: Sequence[bytes]) -> None:
-        """Do what must be done before a batch is created and creates none, such as uploading a file."""
+        """Do what comes before the creation of a batch, such as uploading a file."""
 
     async def create(self, batch: Batch, lines: Sequence[bytes]) -> str:
         """Create the batch; return its id.
 
         Raises:
             RefusedError: It is not known whether the server has created it.
+            ThrottledError: The server has no room for it.
         """
 
     async def find(self, batch: Batch, items: Callable[[], frozenset[str]]) -> str | None:
@@ -77,7 +80,7 @@ class BatchInterface(Protocol):
         """
 
     async def look(self, id: str) -> Look | None:
-        """Return how far a batch is; None if the server does not know it."""
+        """Return the progress of a batch; None if the server does not know it."""
 
     def results(self, look: Look) -> AsyncIterator[Line]:
         """Yield the lines of its results as they are downloaded.

@@ -53,7 +53,7 @@ class Batch:
     requests: int
     """Number of its requests."""
     state: State = "recorded"
-    """How far its submission is."""
+    """Progress of its submission."""
     file: str | None = None
     """The server's id of the uploaded file, where there is one."""
     id: str | None = None
@@ -184,7 +184,7 @@ class BatchLedger:
             )
 
     def update(self, batch: Batch) -> None:
-        """Store how far a batch is."""
+        """Store the progress of a batch."""
         query = "UPDATE batches SET state = ?, file = ?, id = ?, done = ? WHERE tag = ?"
         with self._changing() as database:
             database.execute(query, (batch.state, batch.file, batch.id, batch.done, batch.tag))

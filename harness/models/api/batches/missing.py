@@ -1,4 +1,4 @@
-"""What a failed call tells about the resource it asked for."""
+"""What a failed call says about the resource that it asked for."""
 
 from __future__ import annotations
 

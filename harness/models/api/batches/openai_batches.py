@@ -7,6 +7,7 @@ Source: OpenAI's API reference, https://platform.openai.com/docs/api-reference/b
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Annotated, Any, TypeVar
 from urllib.parse import urlsplit
@@ -27,7 +28,9 @@ ServerId = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,200}$")]
 
 _ENDED = frozenset({"completed", "failed", "expired", "cancelled"})
 _CROWDED = "token_limit_exceeded"
-"""The code for too many tokens in batches that are under way."""
+"""The code for too many tokens in batches that have not ended."""
+_CROWDED_MESSAGE = re.compile(r"Enqueued \w+ limit reached")
+"""The beginning of the message for too many tokens or requests in batches that have not ended."""
 _CLOCKS_DIFFER = 3600.0
 """Seconds by which a server's clock may differ from this machine's."""
 _PAGES = 100
@@ -81,7 +84,8 @@ class _Batch(Answer):
             tuple(filter(None, (self.output_file_id, self.error_file_id))),
             (said or "no reason given") if self.status == "failed" else "",
             lines or None,
-            any(one.code == _CROWDED for one in given),
+            any(one.code == _CROWDED or _CROWDED_MESSAGE.match(one.message or "") for one in given),
+            self.status == "validating",
         )
 
 

@@ -36,14 +36,14 @@ class Gathering(Protocol):
 
     @property
     def notice(self) -> str:
-        """How far its batches are, for people; empty without any."""
+        """Progress of its batches, for people; empty without any."""
 
     @property
     def going_on(self) -> str:
-        """Which batches go on when this process ends, and how to cancel them; empty without any."""
+        """Which batches continue when this process ends, and how to cancel them; empty without any."""
 
     def release(self, under_way: int, full: bool) -> None:
-        """Submit what is gathered if nothing else can come: all questions under way wait for a batch."""
+        """Submit the gathered requests if no more can come: all questions under way wait for a batch."""
 
     def settle(self, question: Question) -> None:
         """Forget a question whose answer is in the response cache."""
@@ -59,7 +59,7 @@ def answer_in_batches(
     """Yield each request's index and response once, as batches end.
 
     Requests are taken until there are no more for now, or as many as are allowed are under way; then what is gathered
-    is submitted. Answers that came earlier are given out first, because what follows from them belongs into the same
+    is submitted. Answers that came earlier are yielded first, because their follow-up questions belong into the same
     batch.
 
     Args:
@@ -67,7 +67,7 @@ def answer_in_batches(
         requests: The requests.
         ask: Asks one.
         gathering: Gathers what they become.
-        notices: Shows how far the batches are; None for nobody.
+        notices: Shows the progress of the batches; None to show none.
 
     Raises:
         ModelError: No request can be answered.

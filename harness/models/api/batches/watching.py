@@ -14,7 +14,7 @@ from typing import TypeVar
 from harness import ModelError
 from harness.models.api.batches.interface import BatchInterface, Line, Look
 from harness.models.api.batches.ledger import Batch, BatchLedger, Item, Result
-from harness.models.api.calls import RefusedError, RequestFailedError
+from harness.models.api.calls import RefusedError, RequestFailedError, ThrottledError
 from harness.models.api.retries import UnusableAnswerError
 from harness.models.api.settings import ApiSettings
 from harness.models.api.spending import Cost, read_bill
@@ -22,13 +22,13 @@ from harness.models.api.spending import Cost, read_bill
 T = TypeVar("T")
 
 OUTAGE_SECONDS = 6 * 3600.0
-"""How long the server may fail to say how a batch is before the harness stops waiting."""
+"""Seconds for which checks of a batch may fail before the harness stops waiting."""
 MISSED_LOOKS = 3
-"""Looks in a row at which the server does not know a batch, after which it counts as lost."""
+"""Checks in a row that find a batch unknown to the server before it counts as lost."""
 _KEPT_AT_ONCE = 500
 """Results that are stored in one transaction."""
 _GROWTH = 1.3
-"""Factor by which the time between two looks grows."""
+"""Factor by which the time between two checks grows."""
 
 _LOG = logging.getLogger(__name__)
 
@@ -40,7 +40,8 @@ class Watcher:
     Attributes:
         lost: True if the server does not know the batch any more, so that what it cost is unknown.
         refused: True if the server refused the batch, so that none of its requests was run.
-        crowded: True if the server refused it because too many tokens were waiting already.
+        admitted: True if the server has taken it into its queue.
+        crowded: Why the server refused it, if its queue was full; else empty.
     """
 
     batch: Batch
@@ -59,7 +60,8 @@ class Watcher:
     """The model's, for messages."""
     lost: bool = False
     refused: bool = False
-    crowded: bool = False
+    admitted: bool = False
+    crowded: str = ""
     task: asyncio.Task[None] | None = None
     """Follows it."""
     _status: str = "submitting"
@@ -69,7 +71,7 @@ class Watcher:
         self._delay = self.settings.batch_poll / 10
 
     def notice(self, total: int) -> str:
-        """Return how far it is, in words.
+        """Return the progress of the batch, for people.
 
         Args:
             total: Number of batches of this process.
@@ -87,6 +89,7 @@ class Watcher:
         resume: Callable[[], None],
         redact: Callable[[bytes], bytes],
         arrived: Callable[[Sequence[str], Cost], None],
+        admitted: Callable[[], None],
     ) -> None:
         """Wait until the batch has ended, and store its results.
 
@@ -94,9 +97,10 @@ class Watcher:
             resume: Lets calls be made again after others have failed.
             redact: Hides secrets in a result.
             arrived: Called with requests whose results are stored, and the difference to what they were charged.
+            admitted: Called when the server has taken the batch into its queue.
 
         Raises:
-            RequestFailedError: The server refused the batch, or says nothing about it any more.
+            RequestFailedError: The server refused the batch, or no longer answers questions about it.
             ModelError: No call to the server can be answered.
         """
         if not await self._submitted(resume):
@@ -119,12 +123,15 @@ class Watcher:
             else:
                 missed = 0
                 self._note(look)
+                if not (self.admitted or look.validating or look.problem):
+                    self.admitted = True
+                    admitted()
                 if look.ended:
                     break
             await self._pause()
         if look.problem and not look.problems:
-            self.crowded = look.crowded
-            if self.crowded:
+            if look.crowded:
+                self.crowded = look.problem
                 return
             self.refused = True
             raise RequestFailedError(f"{self.name}: the server did not run batch {self.batch.id}: {look.problem}")
@@ -141,6 +148,7 @@ class Watcher:
                 return True
             if not self.lines:  # submitted by an earlier process, which the server knows nothing of
                 return False
+            resume()
             try:
                 await self.interface.prepare(batch, self.lines)
                 self._state("sending")
@@ -152,6 +160,9 @@ class Watcher:
                     ) from error
                 await asyncio.sleep(min(self.settings.retry_delay * 2.0**attempt, self.settings.batch_poll))
                 continue
+            except ThrottledError as error:
+                self.crowded = str(error).removeprefix(f"{self.name}: ")
+                return False
             except (RequestFailedError, ModelError):
                 self.refused = True
                 raise
@@ -161,7 +172,7 @@ class Watcher:
         raise AssertionError("the last attempt raises")
 
     async def _found(self, resume: Callable[[], None]) -> str | None:
-        """Return the id of a batch of which it is not known whether it was submitted; a list may be a moment old."""
+        """Return the id of a batch that may have been submitted; the server's list may be slightly out of date."""
         items = self.ledger.items(self.batch.tag)
         for last in (False, True):
             found = await self._patient(
@@ -175,12 +186,12 @@ class Watcher:
     async def _patient(
         self, call: Callable[[], Awaitable[T]], resume: Callable[[], None], *, at_once: bool = True
     ) -> T:
-        """Return what a call returns; one that fails is repeated for some hours.
+        """Return the result of a call, which is repeated for some hours if it fails.
 
         Args:
             call: The call.
             resume: Lets calls be made again after others have failed.
-            at_once: True to raise a ModelError, such as for a wrong key, if no look at the batch has succeeded yet.
+            at_once: True to raise a ModelError, such as for a wrong key, if no check of the batch has succeeded yet.
         """
         began = time.monotonic()
         while True:
@@ -255,7 +266,7 @@ class _Taken:
         self.begin()
 
     def begin(self) -> None:
-        """Begin to read from the first line, after a download that broke off too."""
+        """Begin to read from the first line, also after an interrupted download."""
         self._seen = set[str]()
         self._unreadable = self._unknown = self._repeated = 0
 
@@ -282,7 +293,7 @@ class _Taken:
         counts = {
             "unreadable lines": self._unreadable,
             "lines with ids that were not submitted": self._unknown,
-            "duplicate results, of which only the first is used": self._repeated,
-            f"requests without a result (status {status}), which are submitted again": missing,
+            "duplicate results (only the first is used)": self._repeated,
+            f"requests without a result (status {status}), submitted again": missing,
         }
-        return ", ".join(f"{number:,} {what}" for what, number in counts.items() if number)
+        return ", ".join(f"{what}: {number:,}" for what, number in counts.items() if number)

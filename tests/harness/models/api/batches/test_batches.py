@@ -205,9 +205,9 @@ def test_malformed_results_are_counted_and_the_requests_submitted_again(
         assert all(one.error is None for one in answers)
         assert [len(batch.requests) for batch in server.batches] == [10, 1]
     assert "unreadable lines" in caplog.text
-    assert "1 lines with ids that were not submitted" in caplog.text
-    assert "1 duplicate results" in caplog.text
-    assert "1 requests without a result" in caplog.text
+    assert "lines with ids that were not submitted: 1" in caplog.text
+    assert "duplicate results (only the first is used): 1" in caplog.text
+    assert "requests without a result (status " in caplog.text
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -297,9 +297,71 @@ def test_a_batch_with_too_many_tokens_is_halved(open_model: Open) -> None:
             patch.setattr("harness.models.api.batches.openai_batches.OpenAIBatches.most_requests", 8)
             answers = open_model(server, "openai").ask(requests(8))
         assert all(one.error is None for one in answers)
-        assert [len(batch.requests) for batch in server.batches] == [8, 4, 2, 2, 2, 2] or (
-            max(len(batch.requests) for batch in server.batches[-4:]) == 2
-        )
+        assert [len(batch.requests) for batch in server.batches] == [8, 4, 2, 4, 2, 4, 2, 2]
+
+
+def submitted(server: BatchServer) -> list[int]:
+    """Return the sizes of the batches that the server ran."""
+    return [len(batch.requests) for batch in server.batches if not batch.problems]
+
+
+def asked_in_a_thread(server: BatchServer, backend: str, folder: Path, count: int) -> tuple[list[str | None], str]:
+    """Ask questions; return their errors and what was shown meanwhile."""
+    model = Asked(server, backend, folder, max_retries=1)
+    try:
+        return [one.error for one in model.ask(requests(count))], "\n".join(model.notices)
+    finally:
+        model.close()
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_full_queue_is_filled_with_smaller_batches_before_any_has_ended(
+    backend: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = {"openai": "OpenAI", "anthropic": "Anthropic"}[backend]
+    monkeypatch.setattr(f"harness.models.api.batches.{backend}_batches.{name}Batches.most_requests", 8)
+    with batch_server(BatchWays(room=12)) as server, ThreadPoolExecutor(1) as pool:
+        server.ways.held.set()
+        asked = pool.submit(asked_in_a_thread, server, backend, tmp_path, 16)
+        try:
+            wait_until(lambda: submitted(server) == [8, 4] or asked.done())
+        finally:
+            server.ways.held.clear()
+        errors, shown = asked.result()
+        assert errors == [None] * 16
+        assert submitted(server)[:2] == [8, 4]
+        assert sum(submitted(server)) == 16
+        assert "the provider's batch queue is full, 4 requests wait; batch 1 of " in shown
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_queue_that_others_fill_is_waited_for(backend: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with batch_server(BatchWays(room=5, others=5)) as server, ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(asked_in_a_thread, server, backend, tmp_path, 6)
+        try:
+            calls = "/v1/batches" if backend == "openai" else "/v1/messages/batches"
+            wait_until(lambda: server.calls.count(("POST", calls)) >= 8 or asked.done())
+        finally:
+            server.ways.others = 0
+        assert asked.result()[0] == [None] * 6
+        assert sum(submitted(server)) == 6
+    assert caplog.text.count("the provider's batch queue has no room for a batch of 6: ") == 1
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_queue_that_stays_full_is_given_up(
+    backend: str, open_model: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("harness.models.api.batches.queue_room.GIVE_UP_SECONDS", 0.3)
+    with batch_server(BatchWays(room=5, others=5)) as server:
+        model = open_model(server, backend, max_retries=0)
+        said = "The queue is full" if backend == "anthropic" else "token_limit_exceeded: Enqueued token limit reached"
+        for answer in model.ask(requests(3)):
+            assert "not submitted, because the provider's batch queue has been full for " in (answer.error or "")
+            assert said in (answer.error or "")
+        assert submitted(server) == []
+        assert model.spent == server.direct_tokens
+        assert all_batches(tmp_path) == []
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
