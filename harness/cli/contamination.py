@@ -15,7 +15,7 @@ from harness.cli.contamination_heuristics import baselines_command, overlap_comm
 from harness.cli.contamination_inflation import inflation_command
 from harness.cli.contamination_options import options_command
 from harness.cli.seal import unseal_command
-from harness.output.console import make_console
+from harness.output.console import make_console, print_note
 from harness.output.display import json_text
 from harness.output.terminal import say
 
@@ -221,7 +221,7 @@ def diagnose_command(
         for name, description in found.items():
             show_diagnostics(labels[name], description, console)
             if name in wrong:
-                console.print(f"  {_advice(otherwise.get(name))}", soft_wrap=True)
+                print_note(console, _advice(otherwise.get(name)))
             console.print()
     if wrong or not all(description.get("testable", True) for description in found.values()):
         sys.exit(1)

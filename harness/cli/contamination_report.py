@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from harness.output.console import plain_table
+from harness.output.console import plain_table, print_note
 from harness.output.display import visible
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def show_diagnostics(label: str, description: Mapping[str, Any], console: Consol
     console.print(f"{label}: {_counted(description['n_used'], 'example')}", style="bold", soft_wrap=True)
     wrong = _rejecting(description["diagnostics"])
     for line in description["repairs"]:
-        console.print(f"  {visible(line)}, because the text shows an order: {wrong}", soft_wrap=True)
+        print_note(console, f"{visible(line)}, because the text shows an order: {wrong}")
     table = plain_table("", "statistic", "z", "p", "Holm")
     for test, found in (description["repaired_diagnostics"] or description["diagnostics"]).items():
         table.add_row(
@@ -62,9 +62,9 @@ def show_diagnostics(label: str, description: Mapping[str, Any], console: Consol
         word = "nothing speaks against exchangeability once repaired"
     else:
         word = "nothing speaks against exchangeability"
-    console.print(f"  {word}", soft_wrap=True)
+    print_note(console, word)
     if not description.get("testable", True):
-        console.print(f"  not testable: {description['not_testable']}", soft_wrap=True)
+        print_note(console, f"not testable: {description['not_testable']}")
 
 
 def short_labels(scenarios: Iterable[str]) -> dict[str, str]:
@@ -102,7 +102,7 @@ def _show_family(family: TestFamily, console: Console) -> None:
     settled = len(family.tests) > _MANY
     for test in family.tests:
         for line in _notes(test, every=not settled):
-            console.print(f"  {labels[test]}: {visible(line)}", soft_wrap=True)
+            print_note(console, f"{labels[test]}: {visible(line)}")
     if family.log10_fisher is not None:
         combined = {
             "pooled re-labelling": family.log10_pooled,
@@ -111,14 +111,16 @@ def _show_family(family: TestFamily, console: Console) -> None:
         }
         shown = ", ".join(f"{name} {shown_p(value)}" for name, value in combined.items() if value is not None)
         inconclusive = any(not test.exchangeable for test in family.targets)
-        console.print(f"  all together{' but the inconclusive ones' if inconclusive else ''}, p: {shown}")
+        print_note(console, f"all together{' but the inconclusive ones' if inconclusive else ''}, p: {shown}")
     console.print()
 
 
 def _heading(family: TestFamily) -> str:
     what = "model" if family.shared_order else "file" if family.benchmark else "data set"
     name = f"{family.name}, {family.benchmark}" if family.benchmark else family.name
-    counted = _counted(len(family.targets) + len(family.benchmarks), what)
+    number = len(family.targets) + len(family.benchmarks)
+    untestable = sum(not test.testable and not test.control for test in family.tests)
+    counted = f"{number} of {_counted(number + untestable, what)} tested" if untestable else _counted(number, what)
     levels = sorted({f"{test.alpha:g}" for test in family.tests})
     return f"{visible(name)}: {counted}, level {' or '.join(levels)}" if levels else f"{visible(name)}: {counted}"
 

@@ -24,7 +24,7 @@ from harness.cli.lab_runs import (
 )
 from harness.cli.lab_seal import seal_power_command
 from harness.errors import ModelError
-from harness.output.console import make_console
+from harness.output.console import make_console, print_note
 from harness.output.terminal import say
 
 
@@ -166,9 +166,10 @@ def power_command(
         console.print(power_table(curve))
         if expect is not None:
             probability, low, high = curve.probability(expect)
-            say(f"{expect} copies would have been found with probability {probability:.2f} [{low:.2f}, {high:.2f}].")
+            found = f"{expect} copies would have been found with probability {probability:.2f} [{low:.2f}, {high:.2f}]."
+            print_note(console, found, indent=0)
         for sentence in power_sentences(curve):
-            say(sentence)
+            print_note(console, sentence, indent=0)
     (output / "power.json").write_text(json.dumps(curves, indent=2) + "\n", encoding="utf-8")
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from harness.cli import options
-from harness.output.display import counted, json_text
+from harness.output.display import counted, json_text, visible
 from harness.output.terminal import say
 
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ def unseal_command(
         say(advice, err=True)
     records = execute(sweep.runs, registry, Settings(results_dir, data_dir, force, cache_dir=cache_dir))
     failed = [record for record in records if record.status != "ok"]
-    tests = unsealed(records, key, alpha)
+    tests = unsealed(records, key, alpha, registry)
     if as_json:
         say(json_text([test.as_json() for test in tests]))
     else:
@@ -190,7 +190,7 @@ def unseal_command(
 def _show(tests: Sequence[UnsealedTest], alpha: float) -> None:
     from harness.contamination.p_values import shown_p
     from harness.contamination.unsealing import TESTS
-    from harness.output.console import make_console, plain_table
+    from harness.output.console import make_console, plain_table, print_note
 
     console = make_console()
     for model in dict.fromkeys(test.model for test in tests):
@@ -199,15 +199,16 @@ def _show(tests: Sequence[UnsealedTest], alpha: float) -> None:
         for test in tests:
             if test.model == model:
                 words = "depends on it" if test.depends else "no dependence found"
-                if not test.found.get("testable", True):
+                if test.error:
+                    words = "failed"
+                elif not test.found.get("testable", True):
                     words = "not testable: too few rows"
-                table.add_row(
-                    TESTS[test.kind], f"{test.items:,}", shown_p(test.log10_p), shown_p(test.log10_p_holm), words
-                )
+                items = "–" if test.error else f"{test.items:,}"
+                table.add_row(TESTS[test.kind], items, shown_p(test.log10_p), shown_p(test.log10_p_holm), words)
         console.print(table)
         for test in tests:
-            if test.model == model and test.cut:
-                console.print(f"  {test.cut}", soft_wrap=True)
+            if test.model == model and test.note:
+                print_note(console, visible(test.note))
         console.print()
     console.print(
         "Each p-value is exact: what was published was drawn at random, and the key says how. 'depends on it': "

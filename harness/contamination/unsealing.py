@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,23 +32,34 @@ class UnsealedTest:
     """The model's label."""
     kind: str
     """A key of ``TESTS``."""
-    items: int
-    """Number of items that were compared."""
-    log10_p: float
-    """Log10 of the exact p-value."""
-    log10_p_holm: float
-    """Log10 of it, corrected for the tests of this model by Holm."""
     alpha: float
     """The level."""
-    found: Mapping[str, Any]
+    items: int = 0
+    """Number of items that were compared."""
+    log10_p: float | None = None
+    """Log10 of the exact p-value; None for a test that failed."""
+    log10_p_holm: float | None = None
+    """Log10 of it, corrected by Holm for the tests of this model that did not fail."""
+    found: Mapping[str, Any] = field(default_factory=dict)
     """The metric's details, as in run.json."""
     cut: CutAnswers | None = None
     """Of the dye test, the answers that ended too early to be read; None if there are none."""
+    error: str = ""
+    """Why the test failed; empty if it did not."""
 
     @property
-    def depends(self) -> bool:
-        """True if the model depends on what was drawn, at the level."""
-        return self.log10_p_holm <= math.log10(self.alpha)
+    def depends(self) -> bool | None:
+        """True if the model depends on what was drawn, at the level; None for a test that failed."""
+        return None if self.log10_p_holm is None else self.log10_p_holm <= math.log10(self.alpha)
+
+    @property
+    def note(self) -> str:
+        """Why it failed or cannot be tested, or which answers were cut; usually empty."""
+        if self.error:
+            return f"{TESTS[self.kind]} failed: {self.error}"
+        if "not_testable" in self.found:
+            return f"{TESTS[self.kind]} not testable: {self.found['not_testable']}"
+        return str(self.cut or "")
 
     def as_json(self) -> dict[str, Any]:
         """Return the test as JSON values."""
@@ -61,6 +72,7 @@ class UnsealedTest:
             "alpha": self.alpha,
             "depends": self.depends,
             **({"cut_answers": asdict(self.cut)} if self.cut else {}),
+            **({"error": self.error} if self.error else {}),
         }
 
 
@@ -212,26 +224,40 @@ def unsealing_runs(
     return runs
 
 
-def unsealed(records: Sequence[RunRecord], key: SealKey, alpha: float) -> list[UnsealedTest]:
+def unsealed(records: Sequence[RunRecord], key: SealKey, alpha: float, registry: Registry) -> list[UnsealedTest]:
     """Return what the runs of :func:`unsealing_sweep` show, by model, corrected over each model's tests.
 
     The order of a sealed file was drawn at random, and its key says so. That is why the text's diagnostics, which guard
     against orders that were not, play no part here.
     """
-    by_model: dict[str, dict[str, Mapping[str, Any]]] = {}
+    by_model: dict[str, dict[str, UnsealedTest]] = {}
     for record in records:
+        model = record.spec.model.label
+        own = by_model.setdefault(model, {})
         for kind, found in _tests(record):
-            by_model.setdefault(record.spec.model.label, {})[kind] = found
-    tests = []
-    for model, found_by_kind in by_model.items():
-        kinds = [kind for kind in TESTS if kind in found_by_kind]
-        p_values = [_log10_p(found_by_kind[kind]) for kind in kinds]
-        for kind, p_value, corrected in zip(kinds, p_values, holm(p_values, log10=True), strict=True):
-            found = found_by_kind[kind]
             items = int(found.get("n_items") or found.get("n_used") or 0)
             cut = cut_answers([found], key) if kind == "dye" else None
-            tests.append(UnsealedTest(model, kind, items, p_value, corrected, alpha, found, cut))
-    return tests
+            own[kind] = UnsealedTest(model, kind, alpha, items, _log10_p(found), found=found, cut=cut)
+        if record.status != "ok":
+            kind, reason = _kind(record, registry), (record.error or "no reason").strip().splitlines()[-1]
+            own[kind] = UnsealedTest(model, kind, alpha, error=reason)
+    return [test for own in by_model.values() for test in _corrected(own)]
+
+
+def _corrected(tests: Mapping[str, UnsealedTest]) -> Iterator[UnsealedTest]:
+    """Yield a model's tests in the order of reports, those that did not fail corrected by Holm."""
+    p_values = {kind: tests[kind].log10_p for kind in TESTS if kind in tests}
+    tested = {kind: p_value for kind, p_value in p_values.items() if p_value is not None}
+    corrected = dict(zip(tested, holm(list(tested.values()), log10=True), strict=True))
+    for kind in p_values:
+        yield replace(tests[kind], log10_p_holm=corrected.get(kind))
+
+
+def _kind(record: RunRecord, registry: Registry) -> str:
+    """Return which of ``TESTS`` a run is, whether or not it finished."""
+    if record.spec.adapter.name == registry.with_role(Kind.ADAPTER, ORDER_TEST).name:
+        return "order"
+    return str(record.spec.scenario.arguments.get("kind", "dye"))
 
 
 def sealed_p_values(record: RunRecord) -> Iterator[tuple[str, float]]:

@@ -9,6 +9,7 @@ from typing import IO, Any
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.table import Table
+from rich.text import Text
 
 from harness.output.display import lines
 
@@ -44,6 +45,16 @@ def make_console(*, err: bool = False, file: IO[str] | None = None, width: int =
     if is_flat(made):
         made.width = width
     return made
+
+
+def print_note(console: Console, note: str, *, indent: int = 2, style: str = "") -> None:
+    """Print a line below a table, folded at spaces to the console's width; as one line for a program."""
+    if is_flat(console):
+        console.print(Text(" " * indent + note, style), soft_wrap=True)
+        return
+    for line in Text(note, style).wrap(console, max(1, console.width - indent)):
+        line.rstrip()
+        console.print(Text(" " * indent).append_text(line), soft_wrap=True)
 
 
 def plain_table(*headings: str, numeric: slice = slice(1, None), **layout: Any) -> Table:

@@ -138,6 +138,7 @@ def test_too_few_examples_are_not_testable(harness: Any, folder: Path) -> None:
     assert "few.txt: not testable: with 4 examples no p-value at the level 0.01 is possible" in said.out
     (record,) = Path("results/contamination").glob("*/run.json")
     assert json.loads(record.read_text())["efficiency"]["queries"] == 0
+    assert "fake:0: 0 of 1 data set tested, level 0.01" in said.out
     said = harness("contamination", "diagnose", "few.txt")
     assert said.code == 1
     assert "not testable: with 4 examples" in said.out
@@ -165,6 +166,22 @@ def test_what_is_printed_of_a_test(harness: Any, file: Path) -> None:
     assert "fake:0: 1 data set, level 0.01" in said.out
     assert "examples.jsonl [0:30]: simple permutation test of the whole data set: p = 0." in said.out
     assert "8 shards with 4 shuffles each; other shuffles would give exact p from" in said.out
+
+
+@pytest.mark.parametrize("columns", [80, 50])
+def test_notes_are_folded_at_the_width(
+    harness: Any, folder: Path, file: Path, monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    note = "8 shards with 4 shuffles each; other shuffles would give exact p from"
+    assert note in harness(*ASKED).out
+    lines = [f"{number}. {line}" for number, line in enumerate(file.read_text().splitlines(), start=1)]
+    (folder / "numbered.txt").write_text("\n".join(lines) + "\n")
+    monkeypatch.setenv("COLUMNS", str(columns))
+    shown = harness(*ASKED).out, harness("contamination", "diagnose", "numbered.txt").out
+    assert note in " ".join(shown[0].split())
+    assert "because the text shows an order: leading numbers" in " ".join(shown[1].split())
+    for line in "".join(shown).splitlines():
+        assert len(line.rstrip()) <= columns, line
 
 
 def test_files_of_one_name_are_told_apart() -> None:

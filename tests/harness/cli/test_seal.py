@@ -92,6 +92,27 @@ def test_mistakes(harness: Any, folder: Path, arguments: tuple[str, ...], messag
 
 
 @pytest.mark.usefixtures("exam")
+def test_a_failed_test_has_a_row_and_its_reason(harness: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert harness("seal", "exam.jsonl", "--canaries", "3").code == 0
+    unseal = ("contamination", "unseal", "exam.key.jsonl", "fake:0")  # the test of the order needs --context
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = harness(*unseal)
+    assert shown.code == 1
+    order, canaries = (line.split() for line in shown.out.splitlines()[2:4])
+    assert order == ["published", "order", "–", "–", "–", "failed"]
+    assert canaries[:2] == ["canaries", "3"]
+    assert "published order failed: the model does not say how many tokens its window holds; set --context" in (
+        " ".join(shown.out.split())
+    )
+    assert max(map(len, shown.out.splitlines())) <= 80
+    failed, tested = json.loads(harness(*unseal, "--json").out)
+    assert (failed["test"], failed["log10_p"], failed["depends"]) == ("published order", None, None)
+    assert "--context" in failed["error"]
+    assert tested["log10_p_holm"] == tested["log10_p"]
+    assert "error" not in tested
+
+
+@pytest.mark.usefixtures("exam")
 def test_a_key_without_items_and_order_allows_no_test(harness: Any, folder: Path) -> None:
     assert harness("seal", "exam.jsonl", "--no-shuffle", "--canaries", "3").code == 0
     key = folder / "exam.key.jsonl"
