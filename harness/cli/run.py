@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.cli import options
+from harness.cli.execution import Execution, execution_options
 from harness.cli.sources import ReadSweep, sweep_source
 
 if TYPE_CHECKING:
@@ -29,16 +30,7 @@ if TYPE_CHECKING:
 
 @click.command("run")
 @sweep_source
-@options.data_dir
-@options.results_dir
-@options.cache_dir
-@options.prices
-@options.runtimes
-@options.max_declined
-@options.executor
-@options.listeners
-@options.reuse_across_gpus
-@options.address
+@execution_options
 @click.option(
     "--dry-run",
     is_flag=True,
@@ -55,25 +47,9 @@ if TYPE_CHECKING:
     metavar="KIND|FILE",
     help="Kind of GPU for --gpus: a100, h100, h200 or l40s, or a YAML file with your own figures (default: h100).",
 )
-@options.allow
 @options.force
 def run_command(
-    read: ReadSweep,
-    data_dir: Path | None,
-    results_dir: Path,
-    cache_dir: Path | None,
-    prices: Path | None,
-    runtimes: Path | None,
-    max_declined: float | None,
-    executor: str | None,
-    listeners: tuple[str, ...],
-    reuse_across_gpus: bool,
-    address: str | None,
-    dry_run: bool,
-    gpus: int | None,
-    gpu: str | None,
-    allow: tuple[str, ...],
-    force: bool,
+    read: ReadSweep, execution: Execution, dry_run: bool, gpus: int | None, gpu: str | None, force: bool
 ) -> None:
     """Run SWEEP, a YAML file or the name of a sweep that comes with the harness.
 
@@ -81,28 +57,18 @@ def run_command(
     failed; 2 if nothing could be run because of an error, or if the disk failed.
     """
     from harness.costs.gpu_speed import DEFAULT, load_gpu
-    from harness.costs.prices import load_prices
-    from harness.costs.runtimes import load_runtimes
     from harness.leaderboard.sweep_notes import abridged
     from harness.listeners.delivery import Deliveries
-    from harness.runs.backend_prices import with_backend_prices
-    from harness.runs.runner import Settings
     from harness.sweeps.executor_keys import LocalKeys
 
-    if address is not None:
-        if executor not in (None, "ray"):
-            raise click.UsageError(f"--address is for the executor ray, not for {executor}.")
-        executor = f"ray:address={address}"
     if (gpus or gpu) and not dry_run:
         raise click.UsageError("--gpus and --gpu only describe what a sweep would take; add --dry-run.")
     if gpu and not gpus:
         raise click.UsageError("--gpu needs the number of GPUs: --gpus N.")
     kind = load_gpu(gpu or DEFAULT) if gpus else None
-    found, registry = read(max_declined, None if dry_run and not allow else allow, executor, listeners)
-    models = (spec.model.name for spec in found.runs)
-    tables = with_backend_prices(load_prices(prices), models, registry), load_runtimes(runtimes)
-    reuse = reuse_across_gpus or found.reuse_across_gpus
-    settings = Settings(results_dir, data_dir, force, *tables, cache_dir, reuse)
+    allow = None if dry_run and not execution.allow else execution.allow
+    found, registry = read(execution.max_declined, allow, execution.executor, execution.listeners)
+    settings = execution.settings(found, registry, force=force)
     if dry_run:
         from harness.cli.dry_run import show_plans
         from harness.executors.layout import check_cards
@@ -112,7 +78,7 @@ def run_command(
         return
     specs = {spec.name: spec for spec in found.runs}
     keep = partial(abridged, specs=specs)
-    deliveries = Deliveries(found.listeners, registry, results_dir, found.runs)
+    deliveries = Deliveries(found.listeners, registry, execution.results_dir, found.runs)
     records = execute(found.runs, registry, settings, found.plugins, found.executor or LocalKeys(), keep, deliveries)
     name_report(records, registry, settings)
     if any(record.status != "ok" for record in records):

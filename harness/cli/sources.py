@@ -54,7 +54,7 @@ def sweep_source(command: Callable[..., None]) -> Callable[..., None]:
             "suite": suite,
             "max_eval_instances": max_eval_instances,
         }
-        command(partial(_read_sweep, sweep, entries, given), **others)
+        command(partial(_read_named, sweep, entries, given), **others)
 
     function: Callable[..., None] = with_source
     for option in (options.limit, options.suite, options.plugins, options.models, options.entries):
@@ -70,7 +70,7 @@ def sweep_sources(command: Callable[..., None]) -> Callable[..., None]:
         given: Overrides = {key: others.pop(key) for key in _OVERRIDES}  # type: ignore[assignment]
         entries = others.pop("entries")
         named: tuple[str | None, ...] = sweeps or (None,)
-        command([partial(_read_sweep, sweep, entries, given) for sweep in named], **others)
+        command([partial(_read_named, sweep, entries, given) for sweep in named], **others)
 
     function: Callable[..., None] = with_sources
     for option in (options.limit, options.suite, options.plugins, options.models, options.entries):
@@ -81,7 +81,35 @@ def sweep_sources(command: Callable[..., None]) -> Callable[..., None]:
 _OVERRIDES = ("models", "plugins", "suite", "max_eval_instances")
 
 
-def _read_sweep(
+def read_sweep(
+    sweep: str | None, entries: Sequence[str], overrides: Overrides, *, warn: bool = True
+) -> tuple[Sweep, Registry]:
+    """Return the sweep of a command line, with warnings on standard error.
+
+    Args:
+        sweep: A file, or the name of a sweep that comes with the harness; None for entries.
+        entries: Entries of runs.
+        overrides: What replaces parts of the sweep; for entries it has the models.
+        warn: False to show no warnings.
+
+    Raises:
+        SpecError: The sweep has errors.
+    """
+    from harness.sweeps.load import find_sweep, load_sweep, sweep_from_entries
+
+    if sweep is None:
+        found = sweep_from_entries(entries, overrides.get("models", ()), **overrides)
+    else:
+        found = load_sweep(find_sweep(sweep), **overrides)
+    if warn:
+        for warning in found[0].warnings:
+            say(f"Warning: {warning}", err=True)
+        for problem in found[1].problems:
+            say(f"Not usable: {problem}", err=True)
+    return found
+
+
+def _read_named(
     sweep: str | None,
     entries: tuple[str, ...],
     given: Overrides,
@@ -90,25 +118,30 @@ def _read_sweep(
     executor: str | None = None,
     listeners: Sequence[str] = (),
 ) -> tuple[Sweep, Registry]:
-    from harness.sweeps.load import find_sweep, load_sweep, sweep_from_entries
+    check_source(sweep, entries, "name a sweep file, or runs with -r (and models with -m).", "-m MODEL")
+    more: Overrides = {"max_declined": max_declined, "allow": allow, "executor": executor, "listeners": listeners}
+    return read_sweep(sweep, entries, {**given, **more})
 
+
+def check_source(sweep: str | None, entries: Sequence[str], advice: str, rest: str) -> None:
+    """Refuse a command line without a sweep and entries, with both, or with a scenario in place of a sweep.
+
+    Args:
+        sweep: What was named as the sweep.
+        entries: Entries of runs.
+        advice: What to name.
+        rest: What else the command needs for a scenario that is used by itself.
+
+    Raises:
+        click.UsageError: It is one.
+    """
     if (sweep is None) == (not entries):
-        raise click.UsageError("name a sweep file, or runs with -r (and models with -m).")
-    given["max_declined"], given["allow"], given["executor"] = max_declined, allow, executor
-    given["listeners"] = listeners
-    if sweep is None:
-        found = sweep_from_entries(entries, given["models"], **given)
-    else:
-        _refuse_scenario(sweep)
-        found = load_sweep(find_sweep(sweep), **given)
-    for warning in found[0].warnings:
-        say(f"Warning: {warning}", err=True)
-    for problem in found[1].problems:
-        say(f"Not usable: {problem}", err=True)
-    return found
+        raise click.UsageError(advice)
+    if sweep is not None:
+        _refuse_scenario(sweep, rest)
 
 
-def _refuse_scenario(name: str) -> None:
+def _refuse_scenario(name: str, rest: str) -> None:
     """Say how a scenario is run, if one was named where a sweep is expected."""
     from harness.contracts.plugins import Kind
     from harness.plugins.registry import default_registry
@@ -119,5 +152,5 @@ def _refuse_scenario(name: str) -> None:
         return
     scenario = parse_entry(name).name
     if scenario in default_registry().names(Kind.SCENARIO):
-        written = f"{click.get_current_context().command_path} -r {shlex.quote(name)} -m MODEL"
+        written = f"{click.get_current_context().command_path} -r {shlex.quote(name)} {rest}"
         raise click.UsageError(f"{scenario!r} is a scenario, not a sweep. To use it by itself: {written}")

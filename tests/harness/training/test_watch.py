@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import harness
+from harness.cli import run
 from harness.errors import HarnessError
 from harness.training.checkpoint_folder import CheckpointFolder, SavedCheckpoint
 from harness.training.watching import Watch, watch_checkpoints
@@ -32,6 +33,21 @@ SWEEP = {
         }
     ],
 }
+
+LISTENER = '''\
+from pathlib import Path
+
+from harness import FinishedRun, Listener, listener
+
+
+@listener("steps", source="Made up.")
+class Steps(Listener):
+    """Writes steps."""
+
+    def run_ended(self, run: FinishedRun) -> None:
+        with Path("steps").open("a") as file:
+            file.write(f"{run.series} {run.step}\\n")
+'''
 
 
 @pytest.fixture
@@ -153,12 +169,7 @@ def test_the_settings_of_the_sweeps_one_model_hold_for_each_checkpoint(
 def test_the_listeners_of_the_sweep_get_each_checkpoint(
     save: Callable[..., Path], run_harness: Harness, folder: Path
 ) -> None:
-    (folder / "steps.py").write_text(
-        "from pathlib import Path\nfrom harness import FinishedRun, Listener, listener\n\n\n"
-        '@listener("steps", source="Made up.")\nclass Steps(Listener):\n    """Writes steps."""\n\n'
-        "    def run_ended(self, run: FinishedRun) -> None:\n"
-        "        with Path('steps').open('a') as file:\n            file.write(f'{run.series} {run.step}\\n')\n"
-    )
+    (folder / "steps.py").write_text(LISTENER)
     plugins = [*SWEEP["plugins"], "./steps.py"]
     (folder / "watched.yaml").write_text(json.dumps({**SWEEP, "plugins": plugins, "listeners": ["steps"]}))
     save(10)
@@ -167,11 +178,75 @@ def test_the_listeners_of_the_sweep_get_each_checkpoint(
     assert (folder / "steps").read_text().splitlines() == ["run-7 10", "run-7 20"]
 
 
+def test_the_options_of_a_run_hold_for_each_checkpoint(
+    save: Callable[..., Path], run_harness: Harness, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "steps.py").write_text(LISTENER)
+    (folder / "prices.yaml").write_text('currency: CHF\nmodels: {"hf:run-7/*": {prompt: 1000, completion: 1000}}\n')
+    seen = []
+    known = run.execute
+
+    def noting(runs: Any, registry: Any, settings: Any, *others: Any, **named: Any) -> Any:
+        seen.append(settings.reuse_across_gpus)
+        return known(runs, registry, settings, *others, **named)
+
+    monkeypatch.setattr(run, "execute", noting)
+    save(10)
+    save(20)
+    options = ("--listener", "steps", "--plugin", "steps.py", "--prices", "prices.yaml", "--reuse-across-gpus")
+    assert watch(run_harness, "--until", "20", "--max-declined", "0.5", *options).code == 0
+    assert (folder / "steps").read_text().splitlines() == ["run-7 10", "run-7 20"]
+    assert seen == [True, True]
+    for record in harness.Results().records():
+        assert (record.efficiency["currency"], record.spec.max_declined) == ("CHF", 0.5)
+        assert record.efficiency["money"] > 0
+
+
+def test_a_watch_that_has_evaluated_nothing_fails(
+    save: Callable[..., Path], run_harness: Harness, folder: Path
+) -> None:
+    said = watch(run_harness, "--idle-timeout", "0.01")
+    assert (said.code, said.out.strip()) == (1, "No checkpoint has been evaluated.")
+    (folder / "run-7" / "checkpoint-10").mkdir()
+    said = watch(run_harness, "--idle-timeout", "0.01")
+    assert said.code == 1
+    assert "checkpoint-10 was not evaluated" in said.err
+    save(30)
+    assert watch(run_harness, "--until", "20").code == 1  # the training has gone beyond it
+    assert not (folder / "results").exists()
+    assert watch(run_harness, "--until", "30").code == 0
+    assert watch(run_harness, "--until", "30").code == 0  # which finds everything done
+
+
+def test_trainings_whose_folders_have_the_same_name_do_not_share_it(
+    save: Callable[..., Path], run_harness: Harness, folder: Path
+) -> None:
+    save(10)
+    assert watch(run_harness, "--until", "10").code == 0
+    shutil.copytree(folder / "run-7", folder / "b" / "run-7")
+    ends = ("watched.yaml", "--poll", "0.01", "--until", "10")
+    said = run_harness("watch", "b/run-7", *ends)
+    assert said.code == 2
+    assert f"whose output folder is {folder}/run-7" in " ".join(said.err.split())
+    assert "--series" in said.err
+    assert run_harness("watch", "b/run-7", *ends, "--series", "b").code == 0
+    (folder / "run-7").rename(folder / "c")
+    (folder / "moved").mkdir()
+    (folder / "c").rename(folder / "moved" / "run-7")
+    assert run_harness("watch", "moved/run-7", *ends).code == 0
+    assert sorted(set(harness.Results().runs()["series"])) == ["b", "run-7"]
+
+
 def test_mistakes_are_one_message(save: Callable[..., Path], run_harness: Harness, folder: Path) -> None:
     for arguments, words in (
         (("nowhere", "watched.yaml"), "nowhere is not a folder"),
         (("run-7",), "name a sweep, or runs with -r"),
         (("run-7", "watched.yaml", "-r", "quiz"), "name a sweep, or runs with -r"),
+        (("run-7", "watched.yaml", "-m", "hf:a"), "watch has no -m, because its models are the checkpoints"),
+        (("run-7", "boolq"), "'boolq' is a scenario, not a sweep. To use it by itself: harness watch -r boolq run-7"),
+        (("run-7", "watched.yaml", "--address", "x:1", "--executor", "local"), "--address is for the executor ray"),
+        (("run-7", "watched.yaml", "--prices", "quiz.yaml"), "quiz.yaml"),
+        (("run-7", "watched.yaml", "--listener", "wandbb"), "wandbb"),
         (("run-7", "sweep.yaml"), "names 2 models, but only checkpoints are evaluated"),
         (("run-7", "-r", "quizz", "--plugin", "quiz.yaml"), "quizz"),
         ((str(save(10)), "watched.yaml"), "is a checkpoint; name the folder that it is in"),
