@@ -97,7 +97,10 @@ def _diagnostic(model: type, keys: KeyPath, details: Mapping[str, Any], noun: st
     field = fields.get(str(keys[-1])) if keys else None
     allowed = allowed_values(field.annotation) if field else ()
     if kind in ("extra_forbidden", "unexpected_keyword_argument"):
-        return Diagnostic(keys, f"is not a {noun}.", did_you_mean(str(keys[-1]), fields) or f"It takes no {noun}s.")
+        what = f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
+        if not fields and " of " in noun:
+            return Diagnostic(keys, f"is not {what}, which has none.")
+        return Diagnostic(keys, f"is not {what}.", did_you_mean(str(keys[-1]), fields) or f"It takes no {noun}s.")
     if kind in ("missing", "missing_argument"):
         if field and len(allowed) == 1:  # a consent
             why = f": {field.description}" if field.description else ""

@@ -39,7 +39,9 @@ def export_command(
 ) -> None:
     """Write the runs of RESULTS in the format of another program or archive.
 
-    RESULTS is a results folder, a suite's folder (results/<suite>) or a run's (results/<suite>/<run>).
+    RESULTS is a results folder, a suite's folder (results/<suite>) or a run's (results/<suite>/<run>). Failed runs and
+    runs that the format cannot hold are left out and named. The exit code is 2 if nothing is exported, or if a run that
+    the format can hold could not be exported.
     """
     from harness.exports.export import export_runs
 
@@ -51,8 +53,12 @@ def export_command(
         say(f"Left out: {count:,} {what}.", err=True)
     for sentence in report.notes:
         say(f"Note: {sentence}", err=True)
+    for sentence in report.unsupported:
+        say(sentence, err=True)
     if report.refused:
         raise HarnessError("\n".join(report.refused))
+    if not report.runs:
+        raise HarnessError("nothing was exported.")
 
 
 def _pairs(settings: tuple[str, ...]) -> dict[str, str]:

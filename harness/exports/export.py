@@ -48,8 +48,10 @@ def export_runs(
     report.leave_out("failed runs", len(runs) - len(finished))
     with OutputFolder(output) as folder:
         exporter.export(finished, folder, report)
-        if strict and (report.left_out or report.refused):
+        if strict and (report.left_out or report.unsupported or report.refused):
             folder.discard()
             lost = [f"{format_} has no place for {count:,} {what}" for what, count in report.left_out.items()]
-            raise HarnessError("\n".join(["nothing was exported (--strict):", *lost, *report.refused]))
+            raise HarnessError(
+                "\n".join(["nothing was exported (--strict):", *lost, *report.unsupported, *report.refused])
+            )
     return report, folder.files

@@ -12,18 +12,11 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from harness.errors import HarnessError, SpecError, StorageError, did_you_mean
 from harness.exports.output_folder import OutputFolder
+from harness.exports.report import CannotHoldError as CannotHoldError
 from harness.exports.report import ExportReport
 from harness.exports.stored_run import StoredRun
 from harness.plugins.registry import Registry
 from harness.validation import explain
-
-
-class CannotHoldError(HarnessError):
-    """A format has no place for something that a run needs there, so the run is not exported.
-
-    Args:
-        message: What the format cannot hold and why; it follows ``RUN: not exported:``.
-    """
 
 
 class ExportOptions(BaseModel):

@@ -103,6 +103,10 @@ def _notes(run: StoredRun, stat: Stat) -> str:
         parts.append(f"95% interval {stat.ci95[0]:.4g} to {stat.ci95[1]:.4g}")
     if spec.max_eval_instances is not None:
         parts.append(f"a random part of the split (at most {spec.max_eval_instances} instances)")
+    if spec.perturbations:
+        parts.append(f"perturbed copies counted apart: {' '.join(sorted(one.name for one in spec.perturbations))}")
+    if spec.seed:
+        parts.append(f"seed {spec.seed}")
     origin = run.record.provenance.get("origin")
     by = str(origin.get("program", "another program")) if origin else f"{DISTRIBUTION} {_version(run)}".strip()
     return ", ".join([*parts, by, f"run {spec.digest}"])
@@ -220,12 +224,20 @@ class ModelIndexExporter(Exporter):
 
 def _metric_args(run: StoredRun, stat: Stat) -> dict[str, Any]:
     """Return what tells results of one metric apart, and the uncertainty, for which the format has no field."""
-    uncertainty = {"stderr": stat.stderr, "ci95": None if stat.ci95 is None else list(stat.ci95)}
+    spec = run.record.spec
+    known = {
+        "stderr": stat.stderr,
+        "ci95": None if stat.ci95 is None else list(stat.ci95),
+        "max_train_instances": spec.adapter.arguments.get("max_train_instances"),
+        "max_eval_instances": spec.max_eval_instances,
+        "perturbations": sorted(one.name for one in spec.perturbations) or None,
+        "seed": spec.seed or None,
+    }
     return {
-        "run": run.record.spec.digest,
-        "method": run.record.spec.adapter.name,
+        "run": spec.digest,
+        "method": spec.adapter.name,
         "count": stat.count,
-        **{key: value for key, value in uncertainty.items() if value is not None},
+        **{key: value for key, value in known.items() if value is not None},
     }
 
 

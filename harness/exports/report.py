@@ -11,19 +11,29 @@ if TYPE_CHECKING:
     from harness.exports.stored_run import StoredRun
 
 
+class CannotHoldError(HarnessError):
+    """A format has no place for something that a run needs there, so the run is not exported.
+
+    Args:
+        message: What the format cannot hold and why; it follows ``RUN: not exported:``.
+    """
+
+
 class ExportReport:
     """Collects what an export did, to be shown at its end.
 
     Attributes:
         runs: Number of runs that were exported.
         left_out: How many things of each kind the format has no place for.
-        refused: For each run that was not exported, a sentence that says why.
+        unsupported: For each run that the format cannot hold, a sentence that says why.
+        refused: For each run that could not be exported for another reason, such as damaged examples, that reason.
         notes: Sentences that a user should read.
     """
 
     def __init__(self) -> None:
         self.runs = 0
         self.left_out: Counter[str] = Counter()
+        self.unsupported: list[str] = []
         self.refused: list[str] = []
         self.notes: list[str] = []
 
@@ -43,7 +53,8 @@ class ExportReport:
 
     def refuse(self, run: StoredRun, error: HarnessError) -> None:
         """Record that a run was not exported."""
-        self.refused.append(f"{run.record.directory}: not exported: {error}")
+        sentences = self.unsupported if isinstance(error, CannotHoldError) else self.refused
+        sentences.append(f"{run.record.directory}: not exported: {error}")
 
     def note(self, sentence: str) -> None:
         """Add a sentence, once."""

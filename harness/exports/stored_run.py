@@ -43,8 +43,10 @@ class StoredRun:
 
     @property
     def main_stat(self) -> Stat | None:
-        """The main metric over all unperturbed instances of the evaluated split; None if the run lacks it."""
+        """The main metric over all unperturbed instances of the evaluated split; None if the run lacks it or failed."""
         spec = self.record.spec
+        if self.record.status != "ok":
+            return None
         return next(
             (
                 stat

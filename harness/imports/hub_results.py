@@ -1,14 +1,17 @@
 """Importing results in repositories of models on the Hub: ``.eval_results/*.yaml``, and ``model-index`` in README.md.
 
 Formats: https://huggingface.co/docs/hub/eval-results, and huggingface/hub-docs ``modelcard.md``. Both report numbers: a
-run has no examples, and no standard error unless this harness wrote it. Metrics are called ``hub.`` and their name;
-``.eval_results`` names none, so it is ``hub.value``.
+run has no examples, and no standard error unless this harness wrote it. Metrics are called ``hub.`` and their name.
+``.eval_results`` names none, so it is ``hub.value``, except in files that this harness wrote: their notes give the
+metric, the method and the number of instances.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -29,8 +32,33 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9.=+_-]+")
 _SPLITS = {"validation": Split.VALID, "valid": Split.VALID, "dev": Split.VALID, "train": Split.TRAIN}
 _LONGEST_CARD = 4_000_000
 
+_OWN_NOTES = re.compile(
+    r"(?P<metric>[^,]+), (?P<method>\w+)(, (?P<shots>\d+)-shot)?, n=(?P<count>\d+)"
+    r"(, 95% interval (?P<low>\S+) to (?P<high>\S+))?"
+    r"(, a random part of the split \(at most (?P<limit>\d+) instances\))?"
+    r"(, perturbed copies counted apart: (?P<perturbations>[^,]+))?(, seed (?P<seed>\d+))?, [^,]+, run [0-9a-f]+"
+)
+"""The notes that ``harness export --to eval-results`` writes."""
+
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 M = TypeVar("M", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True)
+class _Setup:
+    """How a value was measured, as far as it is known."""
+
+    method: str | None = None
+    shots: int | None = None
+    limit: int | None = None
+    perturbations: tuple[str, ...] = ()
+    seed: int = 0
+    run: str | None = None
+    """Tells apart what the rest does not."""
+
+
+def _count(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
 class _Part(BaseModel):
@@ -79,13 +107,20 @@ class _Args(_Part):
 
     method: Any = None
     run: Any = None
+    max_train_instances: Any = None
+    max_eval_instances: Any = None
+    perturbations: Any = None
+    seed: Any = None
     count: Annotated[int, Field(strict=True, ge=0)] | None = None
     stderr: Annotated[Number, Field(ge=0)] | None = None
     ci95: Annotated[tuple[Number, Number], AfterValidator(_ascending)] | None = None
 
     @property
-    def setup(self) -> str:
-        return ", ".join(str(getattr(self, key)) for key in ("method", "run") if key in self.model_fields_set)
+    def setup(self) -> _Setup:
+        method, run = (None if value is None else str(value) for value in (self.method, self.run))
+        shots, limit, seed = map(_count, (self.max_train_instances, self.max_eval_instances, self.seed))
+        names = self.perturbations if isinstance(self.perturbations, list) else []
+        return _Setup(method, shots, limit or None, tuple(map(str, names)), seed or 0, run)
 
 
 class _Metric(_Part):
@@ -153,14 +188,41 @@ def _entry_runs(file: Path, suite: str, model: str | None) -> Iterator[Imported]
         model = "/".join(parents[-3:-1])
     if model is None:
         raise DataError("does not say whose results they are: add --model OWNER/NAME.", file=file)
+    seen: dict[str, float] = {}
     for entry in entries:
-        stat = _stat(f"{PREFIX}value", entry.value, Split.TEST)
-        about = {"task_id": entry.dataset.task_id, "revision": entry.dataset.revision, "notes": entry.notes}
+        stat, setup = _noted(entry)
+        about = {"task_id": entry.dataset.task_id, "revision": entry.dataset.revision}
         source = None if entry.source is None else entry.source.model_dump(exclude_none=True)
         origin = {"program": "the Hub", "source": source, "task": entry.dataset.id, "files": [identity(file)]}
-        yield Imported(
-            _spec(entry.dataset.id, about, model, suite, [stat], stat), [stat], origin, finished=entry.date or ""
-        )
+        spec = _spec(entry.dataset.id, about, setup, model, suite, [stat], stat)
+        if seen.setdefault(spec.digest, entry.value) != entry.value:
+            values = f"{seen[spec.digest]:g} and {entry.value:g}"
+            raise DataError(f"{entry.dataset.id} (task {entry.dataset.task_id}) has two values, {values}.", file=file)
+        yield Imported(spec, [stat], {**origin, "notes": entry.notes}, finished=entry.date or "")
+
+
+def _noted(entry: _Entry) -> tuple[Stat, _Setup]:
+    """Return an entry's result and its setup, as far as the notes of our own files tell.
+
+    Notes of others are left out: they are for people, and may name the run, which would tell apart equal setups.
+    """
+    own = _OWN_NOTES.fullmatch(entry.notes or "")
+    if own is None:
+        return _stat(f"{PREFIX}value", entry.value, Split.TEST), _Setup()
+    metric = f"{PREFIX}{own['metric'].removeprefix(PREFIX)}"
+    shots, limit = (None if own[key] is None else int(own[key]) for key in ("shots", "limit"))
+    perturbations = tuple((own["perturbations"] or "").split())
+    setup = _Setup(own["method"], shots, limit, perturbations, int(own["seed"] or 0))
+    return _stat(metric, entry.value, Split.TEST, count=int(own["count"]), ci95=_interval(own)), setup
+
+
+def _interval(notes: re.Match[str]) -> tuple[float, float] | None:
+    """Return the interval in notes; None if there is none, or it is not one."""
+    try:
+        low, high = float(notes["low"] or "nan"), float(notes["high"] or "nan")
+    except ValueError:
+        return None
+    return (low, high) if low <= high else None
 
 
 def _card_runs(file: Path, suite: str, model: str | None, metric: str | None) -> Iterator[Imported]:
@@ -176,7 +238,9 @@ def _card_runs(file: Path, suite: str, model: str | None, metric: str | None) ->
             of = result.dataset
             grouped.setdefault((of.type, of.config, of.split, of.revision), []).append(result)
         for (dataset, config, split, revision), results in grouped.items():
-            for method, stats in _card_stats(results, _SPLITS.get(split or "", Split.TEST)).items():
+            setups = _card_stats(results, _SPLITS.get(split or "", Split.TEST))
+            alike = Counter(replace(setup, run=None) for setup in setups)
+            for setup, stats in setups.items():
                 known |= {stat.metric for stat in stats}
                 main = next(
                     (stat for stat in stats if metric in (None, stat.metric, stat.metric.removeprefix(PREFIX))), None
@@ -184,10 +248,13 @@ def _card_runs(file: Path, suite: str, model: str | None, metric: str | None) ->
                 if main is None:
                     continue
                 found = True
-                about = {"config": config, "split": split, "revision": revision, "method": method}
+                about = {"config": config, "split": split, "revision": revision}
+                if alike[replace(setup, run=None)] > 1:  # else the run tells nothing apart, and models share a column
+                    about["run"] = setup.run
                 source = next((one.source.model_dump(exclude_none=True) for one in results if one.source), None)
                 origin = {"program": "the Hub", "source": source, "task": dataset, "files": [identity(file)]}
-                yield Imported(_spec(dataset, about, model or one.name, suite, stats, main), stats, origin)
+                spec = _spec(dataset, about, setup, model or one.name, suite, stats, main)
+                yield Imported(spec, stats, {**origin, "run": setup.run})
     if not found:
         hint = did_you_mean(metric or "", known)
         raise DataError(
@@ -195,13 +262,13 @@ def _card_runs(file: Path, suite: str, model: str | None, metric: str | None) ->
         )
 
 
-def _card_stats(results: Sequence[_Result], split: Split) -> dict[str, list[Stat]]:
-    """Return the statistics of a data set, apart for each setup: the run and method that this harness writes.
+def _card_stats(results: Sequence[_Result], split: Split) -> dict[_Setup, list[Stat]]:
+    """Return the statistics of a data set, apart for each setup that this harness writes.
 
     Raises:
         DataError: One metric has two values in one setup.
     """
-    found: dict[str, dict[str, Stat]] = {}
+    found: dict[_Setup, dict[str, Stat]] = {}
     for one in (metric for result in results for metric in result.metrics):
         name = f"{PREFIX}{one.type}" + (f" ({one.config})" if one.config else "")
         args = one.args
@@ -224,18 +291,30 @@ def _stat(
     return Stat(metric, OTHER, split.value, None, count, value, stderr, ci95, None, None)
 
 
-def _spec(dataset: str, about: Mapping[str, Any], model: str, suite: str, stats: Sequence[Stat], main: Stat) -> RunSpec:
+def _spec(
+    dataset: str,
+    about: Mapping[str, Any],
+    setup: _Setup,
+    model: str,
+    suite: str,
+    stats: Sequence[Stat],
+    main: Stat,
+) -> RunSpec:
     part = about.get("config") or about.get("task_id")
     chosen = {} if part in (None, "default") else {"task": part}
+    known = {**about, "method": setup.method, "max_train_instances": setup.shots}
     return RunSpec(
         suite=suite,
         scenario=Component(name=_UNSAFE.sub("-", dataset).strip("-.") or "unknown", arguments=chosen),
         parts=tuple(chosen),
-        adapter=Component(name="reported", arguments={key: value for key, value in about.items() if value is not None}),
+        adapter=Component(name="reported", arguments={key: value for key, value in known.items() if value is not None}),
         metrics=tuple(Component(name=stat.metric) for stat in stats),
         main_metric=main.metric,
         model=Component(name=f"hub:{model}"),
         eval_split=Split(main.split),
+        max_eval_instances=setup.limit,
+        perturbations=tuple(Component(name=name) for name in setup.perturbations),
+        seed=setup.seed,
     )
 
 

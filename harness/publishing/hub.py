@@ -229,6 +229,11 @@ class HubRepository:
         except Exception as error:  # the network's exceptions belong to a library that may change
             if not _is_network(error):
                 raise
+            if "/xet-" in str(error):
+                raise PublishError(
+                    f"{endpoint()} does not support uploads with Xet ({self._brief(error)}). Set HF_HUB_DISABLE_XET=1 "
+                    "and run the command again."
+                ) from None
             raise PublishError(f"{endpoint()} cannot be reached ({self._brief(error)}).") from None
 
     def _refusal(self, error: Any) -> str:

@@ -35,7 +35,7 @@ STATS = {
     "value": _NUMBER, "stderr": _NUMBER, "ci95_low": _NUMBER, "ci95_high": _NUMBER, "min": _NUMBER, "max": _NUMBER,
     "clusters": _COUNT, "higher_is_better": _TRUTH, "note": _TEXT,
 }  # fmt: skip
-"""Columns of the table of statistics, one row for each statistic of each run."""
+"""Columns of the table of statistics, one row for each statistic of each finished run."""
 
 SCORES = {
     "suite": _TEXT, "run": _TEXT, "model_id": _TEXT, "scenario": _TEXT, "id": _TEXT, "split": _TEXT,
@@ -86,8 +86,8 @@ def run_row(run: PublicRun) -> Row:
 
 
 def stat_rows(run: PublicRun) -> Iterator[Row]:
-    """Yield a run's rows in the table of statistics."""
-    for stat in run.record.stats:
+    """Yield a run's rows in the table of statistics; none of a failed run."""
+    for stat in run.record.stats if run.record.status == "ok" else ():
         yield {
             **_about(run),
             "metric": stat.metric,

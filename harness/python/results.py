@@ -287,7 +287,8 @@ class Results:
 
 def _run_values(record: RunRecord, model: str) -> dict[str, Any]:
     """Return a run's row."""
-    spec, stat, spent = record.spec, main_stat(record), record.efficiency
+    spec, spent = record.spec, record.efficiency
+    stat = main_stat(record) if record.status == "ok" else None
     low, high = (None, None) if stat is None or stat.ci95 is None else stat.ci95
     training = spec.training_step
     return {

@@ -199,7 +199,8 @@ class ReplayModel(Model):
 
     def _missing(self, origin: Origin, what: str) -> Response:
         perturbed = f", perturbation {origin.perturbation!r}" if origin.perturbation else ""
-        where = f"id {origin.instance!r}{perturbed}, trial {origin.trial}"
+        of = f" of {origin.scenario}" if origin.scenario else ""
+        where = f"id {origin.instance!r}{of}{perturbed}, trial {origin.trial}"
         return Response(error=f"{self._path} has no {what} for {where}.")
 
 

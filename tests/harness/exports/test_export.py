@@ -65,6 +65,8 @@ def test_an_unknown_format_and_an_unknown_option_are_named(finished: Path, tmp_p
         export_runs(finished, "every-eval-ever", tmp_path / "out", settings={"organisation": "We"})
     with pytest.raises(SpecError, match=r"relationship.*first_party"):
         export_runs(finished, "every-eval-ever", tmp_path / "out", settings={"relationship": "friend"})
+    with pytest.raises(SpecError, match=r"^organisation: is not an option of lm-eval, which has none\.$"):
+        export_runs(finished, "lm-eval", tmp_path / "out", settings={"organisation": "We"})
     assert not (tmp_path / "out").exists()
 
 
@@ -117,5 +119,5 @@ def test_files_of_a_refused_run_do_not_appear(finished: Path, out: OutputFolder)
     report = ExportReport()
     _Half(ExportOptions(), Registry()).export(stored_runs(finished), out, report)
     assert report.runs == 2
-    assert [sentence.rpartition(": ")[2] for sentence in report.refused] == ["it has perturbed copies."] * 2
+    assert [sentence.rpartition(": ")[2] for sentence in report.unsupported] == ["it has perturbed copies."] * 2
     assert len(out.files) == 2

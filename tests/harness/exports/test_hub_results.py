@@ -18,7 +18,9 @@ from harness.exports.hub_results import HubOptions, eval_result_entry, hub_data
 from harness.exports.stored_run import StoredRun, stored_runs
 from harness.imports.hub_results import hub_files, read_hub
 from harness.imports.imported_run import write_imported
+from harness.leaderboard.columns import group_runs
 from harness.plugins.registry import Registry
+from harness.storage.results import find_runs
 from tests.harness.cli.conftest import SCENARIO
 
 HUB = 'hub: {path: "made-up/quiz", revision: "%s", splits: {valid: validation}}' % ("a" * 40)
@@ -74,8 +76,8 @@ def test_each_run_has_a_file_that_the_hub_reads(finished: Path, plugin: Path, tm
 
 def test_what_is_not_on_the_hub_is_refused_by_name(finished: Path, tmp_path: Path) -> None:
     report, files = export_runs(finished, "eval-results", tmp_path / "out")
-    assert (report.runs, files, len(report.refused)) == (0, [], 4)
-    assert report.refused[0].endswith("the scenario quiz does not name a data set on the Hub.")
+    assert (report.runs, files, len(report.unsupported)) == (0, [], 4)
+    assert report.unsupported[0].endswith("the scenario quiz does not name a data set on the Hub.")
 
 
 def test_sample_data_is_not_the_benchmark(finished: Path, registry: Registry) -> None:
@@ -127,6 +129,9 @@ def test_main_results_come_back(finished: Path, plugin: Path, tmp_path: Path, fo
     mains = [run.main_stat for run in stored_runs(finished)]
     assert values == sorted(stat.mean for stat in mains if stat is not None)
     assert {one.spec.scenario.name for one in back} == {"made-up-quiz"}
-    if format_ == "model-index":
-        counts = {stat.count for one in back for stat in one.stats if stat.metric == one.spec.main_metric}
-        assert counts == {20}
+    records = find_runs(tmp_path / "again")
+    (column,) = group_runs(records)
+    assert len({record.spec.model.name for record in column.runs["{}"]}) == 2
+    assert {record.spec.perturbations != () for record in records} == {True, False}
+    counts = {stat.count for one in back for stat in one.stats if stat.metric == one.spec.main_metric}
+    assert counts == {20}

@@ -82,6 +82,21 @@ def test_entries_become_runs(entries: Path, tmp_path: Path) -> None:
     assert write_imported(tmp_path / "results", hle).provenance["origin"]["program"] == "the Hub"
 
 
+def test_notes_are_kept_but_tell_no_runs_apart(entries: Path, tmp_path: Path) -> None:
+    other = tmp_path / "ada" / "large" / ".eval_results" / "hle.yaml"
+    other.parent.mkdir(parents=True)
+    other.write_text(ENTRIES.replace("With tools", "With tools, on a Tuesday"))
+    runs = [one for one in _read(tmp_path / "ada") if one.spec.scenario.name == "cais-hle"]
+    assert {one.origin["notes"] for one in runs} == {"With tools", "With tools, on a Tuesday"}
+    assert len({one.spec.model_copy(update={"model": runs[0].spec.model}).digest for one in runs}) == 1
+
+
+def test_two_values_for_one_task_are_refused(entries: Path, tmp_path: Path) -> None:
+    entries.write_text(f"{ENTRIES}- dataset: {{id: made-up/quiz}}\n  value: 0.6\n")
+    with pytest.raises(DataError, match=r"hle\.yaml: made-up/quiz \(task default\) has two values, 0\.5 and 0\.6"):
+        _read(entries)
+
+
 def test_a_model_is_named_by_folders_or_by_the_user(entries: Path, tmp_path: Path) -> None:
     alone = tmp_path / "hle.yaml"
     alone.write_text(ENTRIES)

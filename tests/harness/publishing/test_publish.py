@@ -93,6 +93,18 @@ def test_the_card_describes_the_tables(command: Harness, hub: WritableHub) -> No
     assert body.count("| quiz | generation | fake:") == 4
 
 
+def test_a_failed_run_is_published_without_a_result(command: Harness, hub: WritableHub) -> None:
+    file = find_runs(Path("results"))[0].directory / RUN_FILE
+    record = json.loads(file.read_text())
+    assert record["stats"]
+    file.write_text(json.dumps({**record, "status": "failed", "error": "no memory"}))
+    command(*PUBLISH, "--yes")
+    (row,) = (row for row in _rows(_files(hub)["data/runs.parquet"]) if row["status"] == "failed")
+    assert (row["value"], row["count"], row["error"]) == (None, None, "no memory")
+    assert row["run"] not in {stat["run"] for stat in _rows(_files(hub)["data/stats.parquet"])}
+    assert _files(hub)["README.md"].decode().count("| failed |") == 1
+
+
 def test_names_of_models_are_text_in_the_card(command: Harness, hub: WritableHub) -> None:
     file = next(Path("results/small").iterdir()) / RUN_FILE
     record = json.loads(file.read_text())
@@ -255,6 +267,14 @@ def test_a_hub_that_cannot_be_reached_is_one_sentence(
     assert said.code == 2
     assert said.err.startswith("http://127.0.0.1:9 cannot be reached (")
     assert said.err.count("\n") == 1
+
+
+def test_a_hub_without_xet_is_named(command: Harness, hub: WritableHub, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_DISABLE_XET", False)
+    said = command(*PUBLISH, "--yes")
+    assert said.code == 2
+    assert f"{hub.endpoint} does not support uploads with Xet (" in said.err
+    assert "Set HF_HUB_DISABLE_XET=1 and run the command again." in said.err
 
 
 def test_a_change_of_somebody_else_is_not_overwritten(command: Harness, hub: WritableHub) -> None:

@@ -102,6 +102,14 @@ def test_a_runs_row_is_its_main_metric(results: harness.Results) -> None:
     assert set(runs["model"]) == {"fake:0", "fake:1"}
 
 
+def test_a_failed_run_has_no_mean(results: harness.Results) -> None:
+    file = Path(results.runs()["folder"][0]) / "run.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "status": "failed", "error": "no memory"}))
+    row = next(row for row in results.runs(to="arrow").to_pylist() if row["status"] == "failed")
+    assert [row[key] for key in ("mean", "stderr", "low", "high", "count")] == [None] * 5
+    assert row["error"] == "no memory"
+
+
 def test_samples_have_a_row_for_each_example(results: harness.Results) -> None:
     run = next(name for name in results.runs()["run"] if "lowercase" in name)
     samples = results.samples(run)
