@@ -14,12 +14,13 @@ from typing import Any
 
 from harness.contracts.specs import RunSpec
 from harness.costs.gpu_speed import Gpu
-from harness.errors import HarnessError
+from harness.errors import DataError, HarnessError
 from harness.executors.dealing import Load, longest_piece, lower_bound, split
 from harness.executors.simulation import ModelWork, Piece, Schedule, simulate
 from harness.inference.model_pool import load_model
 from harness.plugins.registry import Registry
 from harness.runs.plan import Size
+from harness.storage.regular_files import read_regular
 from harness.storage.results import RUN_FILE, is_hidden
 
 MOST_READ = 2_000
@@ -150,8 +151,8 @@ def read_earlier(results_dir: Path, gpu: Gpu) -> Earlier:
     newest = heapq.nlargest(MOST_READ, files, key=_changed)
     found = Earlier()
     for file in newest:
-        with suppress(OSError, ValueError, LookupError, TypeError, AttributeError):
-            value = json.loads(file.read_bytes())
+        with suppress(OSError, ValueError, LookupError, TypeError, AttributeError, DataError):
+            value = json.loads(read_regular(file))
             name, model, spent = value["spec"]["model"]["name"], value["provenance"]["model"], value["efficiency"]
             parameters = int(model.get("parameters") or 0)
             if value["status"] != "ok" or not parameters:

@@ -85,7 +85,7 @@ def stored_runs(path: Path, suites: Sequence[str] | None = None) -> list[StoredR
     Raises:
         DataError: The folder holds no runs, or a suite does not exist.
     """
-    if (path / RUN_FILE).is_file():
+    if (path / RUN_FILE).exists():
         return [StoredRun(read_run(path))]
     if suites is None and suite_directories(path):
         return [StoredRun(record) for record in find_runs(path.parent, [path.name])]

@@ -22,6 +22,7 @@ from harness.contracts.specs import Component, RunSpec
 from harness.errors import DataError, SpecError, did_you_mean
 from harness.imports.foreign_files import identity
 from harness.imports.imported_run import OTHER, Imported
+from harness.storage.regular_files import open_regular
 from harness.validation import explain
 from harness.yaml_lines import Located, load, loads
 
@@ -348,7 +349,7 @@ def _metadata(file: Path) -> str:
         DataError: There is none, or the card cannot be read.
     """
     try:
-        with file.open("rb") as opened:
+        with open_regular(file) as opened:
             content = opened.read(_LONGEST_CARD)
     except OSError as error:
         raise DataError(f"cannot be read ({error.strerror or error}).", file=file) from error

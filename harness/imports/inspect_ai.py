@@ -49,7 +49,7 @@ def inspect_logs(path: Path) -> list[Path]:
         return [path]
     # Names begin with the time.
     found = sorted([*path.rglob("*.eval"), *path.rglob("*.json")], key=lambda file: (file.name, file), reverse=True)
-    logs = [file for file in found if file.suffix == ".eval" or _may_be_log(file)]
+    logs = [file for file in found if file.is_file() and (file.suffix == ".eval" or _may_be_log(file))]
     if not logs:
         raise DataError(f"{path} has no logs of inspect_ai: there is no .eval file, nor a .json file with a log.")
     return logs

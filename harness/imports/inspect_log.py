@@ -19,9 +19,10 @@ from pydantic import BaseModel, ValidationError
 
 from harness.data.archives import DAMAGE, FREE_EXPANSION, MAX_EXPANSION
 from harness.errors import DataError
-from harness.imports.foreign_files import understood
+from harness.imports.foreign_files import LONGEST_FILE, read_json, understood
 from harness.imports.inspect_schema import Header, Sample
 from harness.installation import install_advice
+from harness.storage.regular_files import open_regular
 from harness.validation import explain
 
 LOG = "a log of inspect_ai"
@@ -32,6 +33,7 @@ _ZSTANDARD = 93  # APPNOTE.TXT, 4.4.5
 _LOCAL_HEADER = struct.Struct("<4s22xHH")
 _START, _HEADER = "_journal/start.json", "header.json"
 _FREE_TOTAL = 1 << 30  # bytes
+_CONVERT = "Convert it: inspect log convert --to eval. The samples of .eval logs are read one by one."
 
 
 def read_log(file: Path) -> tuple[Header, Iterator[Sample]]:
@@ -44,11 +46,7 @@ def read_log(file: Path) -> tuple[Header, Iterator[Sample]]:
 
 
 def _read_json(file: Path) -> tuple[Header, Iterator[Sample]]:
-    try:
-        with understood(file, LOG):
-            written = json.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise DataError(f"cannot be read ({error.strerror or error}).", file=file) from error
+    written = read_json(file, LOG, _CONVERT)
     header = _header(written, file)
     samples = written.get("samples")
     samples = [] if samples is None else samples
@@ -116,7 +114,7 @@ class _Archive:
     def __init__(self, file: Path) -> None:
         self._file = file
         try:
-            with zipfile.ZipFile(file) as archive:
+            with open_regular(file) as raw, zipfile.ZipFile(raw) as archive:
                 self.members = {info.filename: info for info in archive.infolist() if not info.is_dir()}
             self._left = max(_FREE_TOTAL, file.stat().st_size * MAX_EXPANSION)
         except DAMAGE as error:
@@ -137,12 +135,15 @@ class _Archive:
             return json.loads(content)
 
     def _content(self, info: zipfile.ZipInfo) -> bytes:
-        most = min(max(FREE_EXPANSION, info.compress_size * MAX_EXPANSION), self._left)
+        most = min(max(FREE_EXPANSION, info.compress_size * MAX_EXPANSION), self._left, LONGEST_FILE)
         try:
             with self._file.open("rb") as raw, _opened(raw, info, self._file) as stream:
                 content = stream.read(most + 1)
         except DAMAGE as error:
             raise DataError(f"{info.filename} is damaged or cut short ({error}).", file=self._file) from error
+        if len(content) > LONGEST_FILE:
+            message = f"{info.filename} is longer than {LONGEST_FILE >> 20:,} MiB, the most that is read at once."
+            raise DataError(message, file=self._file)
         if len(content) > most:
             raise DataError(f"{info.filename} expands to more than {MAX_EXPANSION} times its size.", file=self._file)
         if zlib.crc32(content) != info.CRC:

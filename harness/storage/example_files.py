@@ -17,6 +17,7 @@ from harness.contracts import Example, Judgement
 from harness.errors import DataError, StorageError
 from harness.storage.durable import clear_abandoned, make_folder, partial_path, put_in_place, sync_folder, writing
 from harness.storage.encoding import decode_example, encode_example, encode_judgement
+from harness.storage.regular_files import open_regular
 from harness.storage.results import RUN_FILE, RunRecord
 from harness.storage.run_schema import ExamplesDigest
 
@@ -140,7 +141,7 @@ def check_examples(record: RunRecord) -> None:
 
 def has_examples(record: RunRecord) -> bool:
     """Return True if a run has examples; they are checked when they are read."""
-    return record.examples is not None and (record.directory / EXAMPLES_FILE).is_file()
+    return record.examples is not None and (record.directory / EXAMPLES_FILE).exists()
 
 
 def discard_examples(directory: Path) -> None:
@@ -185,7 +186,7 @@ def _reading(record: RunRecord) -> Iterator[BinaryIO]:
     if record.examples is None:
         raise DataError("the run has no examples.", file=file)
     try:
-        with file.open("rb") as raw:
+        with open_regular(file) as raw:
             _check(raw, record.examples, file)
             raw.seek(0)
             yield raw

@@ -18,6 +18,7 @@ from harness.contracts.specs import RunSpec
 from harness.errors import DataError
 from harness.storage.durable import make_folder, write_whole, writing
 from harness.storage.instance_scores import InstanceScores
+from harness.storage.regular_files import read_regular
 from harness.storage.run_schema import RunFile, parse_run
 
 RUN_FILE = "run.json"
@@ -91,7 +92,7 @@ def read_run(directory: Path) -> RunRecord:
     """
     file = directory / RUN_FILE
     try:
-        content = file.read_bytes()
+        content = read_regular(file)
     except FileNotFoundError:
         raise _not_a_run(directory) from None
     except OSError as error:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from harness.data.strict_json import parse_json
 from harness.errors import DataError, StrictJsonError, shown
 from harness.output.display import brief
+from harness.storage.regular_files import read_regular
 
 if TYPE_CHECKING:
     from securesystemslib.signer import CryptoSigner, SSlibKey
@@ -43,7 +44,7 @@ def verified(file: Path, key: SSlibKey) -> bytes:
     try:
         if file.stat().st_size > MOST_BYTES:
             raise DataError(f"larger than {MOST_BYTES:,} bytes, so it is not a signature.", file=file)
-        value = parse_json(file.read_text("utf-8"))
+        value = parse_json(read_regular(file).decode("utf-8"))
         envelope = Envelope.from_dict(value)
     except FileNotFoundError:
         raise DataError(

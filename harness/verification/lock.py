@@ -25,6 +25,7 @@ from harness.plugins.registry import Registry
 from harness.runs.evaluation import open_scenario_data
 from harness.runs.provenance import definitions, environment, now
 from harness.storage.durable import write_whole, writing
+from harness.storage.regular_files import read_regular
 from harness.storage.results import RunRecord, read_run
 from harness.storage.run_schema import reasons
 from harness.verification.packages import Package, installed_packages, requirements
@@ -118,7 +119,7 @@ def read_lock(file: Path) -> Lock:
         DataError: There is none, or it is damaged.
     """
     try:
-        value = parse_json(file.read_text("utf-8"))
+        value = parse_json(read_regular(file).decode("utf-8"))
         if isinstance(value, dict) and value.get("lock_version") != 1:
             raise DataError(
                 f"not a lock that this version reads: lock_version is {value.get('lock_version')!r}.", file=file

@@ -20,6 +20,9 @@ _ENVIRONMENT = ("api_key_env", "headers_env")
 _KEYS = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}
 """The variable that a backend reads without being told."""
 
+_OFFICIAL = {"openai": "https://api.openai.com/v1", "anthropic": "https://api.anthropic.com"}
+"""The address of a backend's own provider, which it uses without being told."""
+
 
 def check_permissions(spec: RunSpec, allow: Collection[str]) -> None:
     """Check that what a run needs beyond asking a model is permitted.
@@ -68,10 +71,14 @@ def _of_model(where: str, arguments: Any) -> Iterator[tuple[str, str]]:
 def _of_key(where: str, key: str, value: Any, model: str) -> Iterator[tuple[str, str]]:
     if key == "trust_remote_code" and value:
         yield "remote_code", f"{where} runs Python code of its checkpoint"
-    elif key == "base_url" and isinstance(value, str) and not _is_local(value):
+    elif key == "base_url" and isinstance(value, str) and not (_is_local(value) or _is_official(value, model)):
         yield "server", f"{where} is at {brief(value, 60)}"
     elif key in _ENVIRONMENT and isinstance(value, str) and value != _KEYS.get(model.partition(":")[0]):
         yield "server", f"{where} is sent the environment variable {brief(value, 60)}"
+
+
+def _is_official(url: str, model: str) -> bool:
+    return url.rstrip("/") == _OFFICIAL.get(model.partition(":")[0])
 
 
 def _is_local(url: str) -> bool:

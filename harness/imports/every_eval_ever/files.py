@@ -12,6 +12,7 @@ from harness.errors import DataError, StrictJsonError
 from harness.imports.every_eval_ever.layout import SAMPLES_SUFFIX
 from harness.imports.every_eval_ever.validation import Kind, problem
 from harness.imports.foreign_files import identity
+from harness.storage.regular_files import open_regular
 from harness.storage.results import is_hidden
 
 ARCHIVE = "Every Eval Ever"
@@ -65,7 +66,7 @@ def _without_nulls(value: Any) -> Any:
 
 def _content(file: Path) -> bytes:
     try:
-        with file.open("rb") as opened:
+        with open_regular(file) as opened:
             content = opened.read(LONGEST_FILE + 1)
     except OSError as error:
         raise DataError(f"cannot be read ({error.strerror or error}).", file=file) from error
@@ -99,7 +100,7 @@ def read_rows(file: Path, value: Mapping[str, Any]) -> tuple[list[Mapping[str, A
     rows = []
     digests = {name: hashlib.new(name, usedforsecurity=False) for name in ("sha256", "md5")}
     try:
-        with samples.open("rb") as opened:
+        with open_regular(samples) as opened:
             number = 0
             while line := opened.readline(LONGEST_FILE + 1):
                 number += 1

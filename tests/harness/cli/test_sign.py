@@ -267,3 +267,33 @@ def test_incomplete_commands_are_explained(harness: Harness, signed: Path, argum
     said = harness("sign", *arguments)
     assert said.code == 2
     assert "Usage" in said.err
+
+
+@pytest.mark.parametrize("name", ["results.intoto.json", "run.json", "examples.jsonl.gz", "harness.lock.json", "more"])
+def test_a_named_pipe_is_one_message_of_every_command(harness: Harness, signed: Path, name: str) -> None:
+    folder = one_run(signed) if name in ("run.json", "examples.jsonl.gz") else signed
+    (folder / name).unlink(missing_ok=True)
+    os.mkfifo(folder / name)
+    place = (folder / name).relative_to(signed.parent)
+
+    def said(*command: str) -> tuple[int, str]:
+        found = harness(*command)
+        return found.code, found.out + found.err
+
+    refused = f"{place}: not a regular file."
+    if name == "results.intoto.json":
+        assert said("verify", "results", "--key", "k.pub") == (2, f"{refused}\n")
+        assert said("sign", "results", "--key", "k")[0] == 0  # which replaces it
+        assert said("verify", "results", "--key", "k.pub")[0] == 0
+        return
+    code, text = said("verify", "results", "--key", "k.pub")
+    assert code == 1
+    assert f"{place.relative_to('results')}" in text
+    assert "not a regular file" in said("sign", "results", "--key", "k")[1]
+    if name == "run.json":
+        assert said("lock", "results") == (2, f"{refused}\n")
+    if name == "harness.lock.json":
+        assert said("lock", "results", "--check") == (2, f"{refused}\n")
+    if name in ("run.json", "examples.jsonl.gz"):
+        assert refused in said("reproduce", str(folder), "--plugin", "quiz.yaml")[1]
+        assert refused in said("export", str(folder), "--to", "lm-eval", "-o", "out")[1]

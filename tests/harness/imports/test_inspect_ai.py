@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import sys
 import zipfile
 from collections.abc import Callable
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 from harness import GenerateRequest
 from harness.contracts import Message, Stat
 from harness.errors import DataError
+from harness.imports.foreign_files import LONGEST_FILE
 from harness.imports.imported_run import Imported, write_imported
 from harness.imports.inspect_ai import REPORTED, inspect_logs, read_inspect
 from harness.imports.inspect_log import _Archive, read_log
@@ -242,6 +244,32 @@ def test_archives_that_are_hostile(
     with pytest.raises(DataError, match=message) as raised:
         read_inspect(file, "s", registry)
     assert str(raised.value).startswith(f"{file}: ")
+
+
+def test_logs_that_are_too_long_are_refused(
+    inspect_folder: Path, registry: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = tmp_path / "log.json"
+    log.write_text(json.dumps(_unpacked(next(inspect_folder.glob("*quiz.eval")))))
+    assert read_inspect(log, "s", registry).examples
+    with log.open("ab") as opened:
+        opened.truncate(LONGEST_FILE + 1)  # takes no space on the disk
+    monkeypatch.setattr("harness.imports.foreign_files.LONGEST_FILE", 1 << 20)
+    with pytest.raises(DataError, match=r"longer than 1 MiB, .* Convert it: inspect log convert --to eval"):
+        read_inspect(log, "s", registry)
+    members = {**_members(inspect_folder), "samples/long.json": b'"' + bytes(range(48, 58)) * 200_000 + b'"'}
+    monkeypatch.setattr("harness.imports.inspect_log.LONGEST_FILE", 1 << 20)
+    with pytest.raises(DataError, match=r"samples/long\.json is longer than 1 MiB, the most that is read at once"):
+        read_inspect(_archive(tmp_path / "a.eval", members), "s", registry)
+
+
+def test_logs_that_are_pipes_are_refused(registry: Registry, tmp_path: Path) -> None:
+    for name in ("log.json", "log.eval"):
+        os.mkfifo(tmp_path / name)
+        with pytest.raises(DataError, match="not a regular file"):
+            read_inspect(tmp_path / name, "s", registry)
+    with pytest.raises(DataError, match=r"there is no \.eval file"):
+        inspect_logs(tmp_path)
 
 
 def test_archives_that_are_not_whole(inspect_folder: Path, registry: Registry, tmp_path: Path) -> None:

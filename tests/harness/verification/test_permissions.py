@@ -7,8 +7,11 @@ from typing import Any
 import pytest
 
 from harness import HarnessError
-from harness.contracts.specs import RunSpec
-from harness.verification.permissions import check_permissions
+from harness.contracts.specs import Component, RunSpec
+from harness.inference.model_pool import load_model
+from harness.models.api.api_model import ApiModel
+from harness.plugins.registry import default_registry
+from harness.verification.permissions import _OFFICIAL, check_permissions
 
 
 def spec(model: Any = "fake:0", metric: Any = "exact_match", **more: Any) -> RunSpec:
@@ -45,6 +48,40 @@ def test_each_needs_its_permission(run: RunSpec, permission: str) -> None:
 @pytest.mark.parametrize("url", ["http://localhost:8000/v1", "http://127.0.0.1:1/v1", "http://[::1]/v1"])
 def test_this_machine_needs_none(url: str) -> None:
     check_permissions(spec({"name": "openai:x", "base_url": url}), ())
+
+
+@pytest.mark.parametrize(
+    ("model", "url", "needed"),
+    [
+        ("openai:x", "https://api.openai.com/v1", False),
+        ("openai:x", "https://api.openai.com/v1/", False),
+        ("anthropic:x", "https://api.anthropic.com", False),
+        ("openai:x", "http://api.openai.com/v1", True),
+        ("openai:x", "https://api.openai.com.example.org/v1", True),
+        ("openai:x", "https://api.openai.com@example.org/v1", True),
+        ("openai:x", "https://api.openai.com/v1/../../x", True),
+        ("openai:x", "https://api.anthropic.com", True),
+        ("litellm:x", "https://api.openai.com/v1", True),
+    ],
+)
+def test_the_providers_own_address_needs_none(model: str, url: str, needed: bool) -> None:
+    for run in (
+        spec({"name": model, "base_url": url}),
+        spec(model, operational={"base_url": url}),
+        spec(metric={"name": "judge_score", "model": {"name": model, "base_url": url}}),
+    ):
+        if needed:
+            with pytest.raises(HarnessError, match="--allow server "):
+                check_permissions(run, ())
+        else:
+            check_permissions(run, ())
+
+
+@pytest.mark.parametrize("backend", sorted(_OFFICIAL))
+def test_the_addresses_are_those_of_the_backends(backend: str) -> None:
+    model = load_model(Component(name=f"{backend}:x"), default_registry())
+    assert isinstance(model, ApiModel)
+    assert model.official_url == _OFFICIAL[backend]
 
 
 def test_all_that_are_missing_are_named() -> None:
