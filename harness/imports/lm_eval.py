@@ -4,6 +4,8 @@ A task gets a leaderboard column of its own, next to the scenario of the same na
 method is ``lm-eval`` with the kind of its output. Metrics keep their names after ``lm-eval.``, with the filter's name
 unless it is ``none``. Metrics that ours declare as defined alike get our name as well; those that are alike for scored
 options only, if no two options tie for the best score.
+
+Files that this harness wrote keep the scenario, method, metrics and instances of their run, and so its column.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ from harness.imports.imported_run import (
     stat_from,
 )
 from harness.imports.lm_eval_checks import check_means, check_samples
+from harness.imports.lm_eval_own import is_own, own_metric, own_spec
 from harness.imports.lm_eval_samples import PREFIX, evaluated_split, read_samples, their_name
 from harness.imports.our_plugins import chosen_parts, scenario_component
 from harness.plugins.registry import Registry
@@ -76,17 +79,20 @@ def read_lm_eval(file: Path, suite: str, registry: Registry, metric: str | None 
         rows = list(read_json_lines(samples, SAMPLES_FILE)) if samples.is_file() else []
         with understood(samples, SAMPLES_FILE):
             check_samples(task, rows, written, samples)
-            examples = read_samples(task, rows, written["configs"][task], ours)
+            own = is_own(written, task)
+            examples = read_samples(task, rows, written["configs"][task], ours, own=own)
             check_means(task, rows, written, samples, file)
         with understood(file, RESULTS_FILE):
-            stats = list(_stats(task, written, examples, registry, ours))
+            stats = list(_stats(task, written, examples, registry, ours, own=own))
             known.update(dict.fromkeys(stat.metric for stat in stats))
-            main = _main(stats, metric, ours)
+            main = _main(stats, metric or (written["written_by"]["main_metric"] if own else None), ours)
             if main is None:
                 continue
             found = True
             yield Imported(
-                spec=_spec(task, written, suite, registry, stats, main),
+                spec=own_spec(_spec(task, written, suite, registry, stats, main), task, written, registry)
+                if own
+                else _spec(task, written, suite, registry, stats, main),
                 stats=stats,
                 origin={
                     "program": "lm-evaluation-harness",
@@ -142,7 +148,13 @@ def _model_argument(arguments: Any) -> str:
 
 
 def _stats(
-    task: str, written: Mapping[str, Any], examples: Sequence[Scored], registry: Registry, known: Counterparts
+    task: str,
+    written: Mapping[str, Any],
+    examples: Sequence[Scored],
+    registry: Registry,
+    known: Counterparts,
+    *,
+    own: bool,
 ) -> Iterator[Stat]:
     directions = (written.get("higher_is_better") or {}).get(task) or {}
     split = evaluated_split(written["configs"][task]).value
@@ -170,7 +182,8 @@ def _stats(
         stat = stat_from(stat, scores, scale_of(registry, theirs))
         yield stat
         agreeing = known.agreeing.get(theirs.removeprefix(PREFIX), ())
-        for ours in (*known.same.get(name, ()), *(one for one in agreeing if any(one in e.scores for e in examples))):
+        alike = (*known.same.get(name, ()), *(one for one in agreeing if any(one in e.scores for e in examples)))
+        for ours in (own_metric(name),) if own else alike:
             category, higher = described(registry, ours)
             yield replace(stat, metric=ours, category=category, higher_is_better=higher)
 

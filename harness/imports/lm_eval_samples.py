@@ -21,21 +21,33 @@ from harness.contracts import (
     Split,
 )
 from harness.imports.imported_run import Counterparts, Scored
+from harness.imports.lm_eval_own import own_example, own_metric
 
 PREFIX = "lm-eval."
 
 
 def read_samples(
-    task: str, rows: Iterable[Mapping[str, Any]], config: Mapping[str, Any], known: Counterparts
+    task: str, rows: Iterable[Mapping[str, Any]], config: Mapping[str, Any], known: Counterparts, *, own: bool = False
 ) -> list[Scored]:
-    """Return one example for each document, joining the lines of several filters."""
+    """Return one example for each document, joining the lines of several filters.
+
+    Args:
+        task: The task's name.
+        rows: The lines.
+        config: The task's.
+        known: Our metrics by their names.
+        own: True if this harness wrote the lines for a run's main task.
+    """
     found: dict[str, Scored] = {}
     for row in rows:
         one = _scored(task, row, config)
+        if own:
+            ours = {own_metric(name.removeprefix(PREFIX)): score for name, score in one.scores.items()}
+            one = Scored(own_example(one.example, row), {**one.scores, **ours})
         before = found.get(one.example.instance.id, one)
         found[one.example.instance.id] = Scored(before.example, {**before.scores, **one.scores})
     examples = list(found.values())
-    if config.get("output_type") == "multiple_choice" and _no_ties(examples):
+    if not own and config.get("output_type") == "multiple_choice" and _no_ties(examples):
         return [Scored(one.example, _with_ours(one.scores, known)) for one in examples]
     return examples
 

@@ -13,6 +13,7 @@ from itertools import groupby
 from typing import Any, BinaryIO
 
 from harness.contracts import Stat
+from harness.contracts.specs import RunSpec
 from harness.exports.exporter import Exporter
 from harness.exports.lm_eval.documents import document, hashed, metric_name, output_type
 from harness.exports.output_folder import OutputFolder, portable_name
@@ -157,7 +158,26 @@ def _results(run: StoredRun, files: dict[tuple[Task, int], _TaskFile], report: E
         "model_source": spec.model.name.partition(":")[0],
         "model_name": identifier,
         "model_name_sanitized": portable_name(identifier.replace("/", "__")),
-        "written_by": {"program": DISTRIBUTION, "version": harness_version(), "run": record.name},
+        "written_by": {
+            "program": DISTRIBUTION,
+            "version": harness_version(),
+            "run": record.name,
+            "task": _task_name(run, Task.main(spec), None),
+            **_setup(spec),
+        },
+    }
+
+
+def _setup(spec: RunSpec) -> Json:
+    """Return what the import needs, beyond a task's config, to give the main task the setup of its run."""
+    return {
+        "main_metric": spec.main_metric,
+        "metrics": [{"name": one.name, "arguments": public(one.arguments)} for one in spec.metrics],
+        "parts": list(spec.parts),
+        "perturbations": [one.name for one in spec.perturbations],
+        "instance_seed": spec.instance_seed,
+        "seed": spec.seed,
+        "samples": spec.samples,
     }
 
 

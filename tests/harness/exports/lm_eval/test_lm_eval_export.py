@@ -17,9 +17,11 @@ from harness.exports.lm_eval.documents import document, hashed, output_type
 from harness.exports.report import ExportReport
 from harness.exports.stored_run import StoredExample, StoredRun, stored_runs
 from harness.exports.tasks import Task
-from harness.imports.imported_run import Imported
+from harness.imports.imported_run import Imported, write_imported
 from harness.imports.lm_eval import lm_eval_files, read_lm_eval
+from harness.leaderboard.columns import group_runs
 from harness.plugins.registry import Registry, default_registry
+from harness.storage.results import find_runs
 from tests.harness.exports.round_trips import asked
 
 
@@ -95,6 +97,26 @@ def test_prompts_answers_and_scores_come_back(richer: Path, tmp_path: Path, regi
                         assert score == pytest.approx(sum(known) / len(known))
                         compared += 1
     assert compared > 150
+
+
+def test_runs_come_back_into_their_own_columns(finished: Path, tmp_path: Path, registry: Registry) -> None:
+    export_runs(finished, "lm-eval", tmp_path / "out")
+    for file in lm_eval_files(tmp_path / "out"):
+        for one in read_lm_eval(file, "back", registry):
+            write_imported(tmp_path / "back", one)
+    ours = [run.record for run in stored_runs(finished)]
+    theirs = find_runs(tmp_path / "back")
+    main = [record for record in theirs if record.spec.scenario.name == "quiz"]
+    assert len(main) == 4
+    (column,) = group_runs([*ours, *main])
+    assert {record.spec.model.name for record in column.runs["{}"]} == {"fake:0", "fake:1", "lm-eval:0", "lm-eval:1"}
+    for record in main:
+        of = f"fake:{record.spec.model.name.removeprefix('lm-eval:')}"
+        before = next(one for one in ours if one.spec.model.name == of)
+        assert before.instance_scores is not None
+        assert record.instance_scores is not None
+        assert record.instance_scores.by_key() == before.instance_scores.by_key()
+    assert {record.spec.scenario.name for record in theirs} == {"quiz", "quiz_lowercase"}
 
 
 def test_samples_have_the_hash_of_their_task(richer: Path, tmp_path: Path) -> None:
