@@ -27,6 +27,10 @@ from harness import (
     short="published choice",
     source="`harness seal`; compare STAMP (arXiv:2504.13416), whose t-test an exact test replaces",
     metrics=("sealed_choice", "efficiency"),
+    if_too_long=(
+        "the model did not read everything that comes before these sealed texts, but it scored all of each text, and "
+        "p stays exact"
+    ),
 )
 class SealedChoice(Adapter):
     """Log-likelihoods of each item's texts after the beginning that they share, one request a text.

@@ -253,6 +253,10 @@ class AdapterDetails:
     """Its name for people; empty to make one of its identifier."""
     short: str = ""
     """Its title where there is little room; empty to use the title."""
+    if_too_long: str = ""
+    """What happens to a prompt that is too long for the model, for the note at the end of a sweep, without a full stop;
+    empty if few-shot examples are dropped or the input is cut.
+    """
 
 
 @dataclass(frozen=True, slots=True)

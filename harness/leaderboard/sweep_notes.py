@@ -65,15 +65,28 @@ def _answer_notes(records: Sequence[RunRecord], registry: Registry) -> Iterator[
                 yield f"{model}: {note}, in {run.name}."
         # Methods with a report of their own, such as the tests of an order, say there what did not fit.
         prompted = [run for run in runs if not report_of(registry, run.spec.adapter.name)]
-        if shortened := [run for run in prompted if run.efficiency.get("truncated_examples", 0)]:
-            yield _shortened_note(model, shortened)
+        shortened: dict[str, list[RunRecord]] = {}
+        for run in prompted:
+            if run.efficiency.get("truncated_examples", 0):
+                shortened.setdefault(_if_too_long(run, registry), []).append(run)
+        for effect, affected in shortened.items():
+            yield _shortened_note(model, affected, effect)
         name = runs[0].spec.model.name
         for note in served_notes(name, [one for run in runs for one in served_models(run.provenance)]):
             yield f"{model}: {note}."
 
 
-def _shortened_note(model: str, runs: Sequence[RunRecord]) -> str:
-    """Return how many prompts of a model's runs were too long for it, and in which runs."""
+def _if_too_long(run: RunRecord, registry: Registry) -> str:
+    """Return what happened to a run's prompts that were too long, without a full stop."""
+    details = registry.get(Kind.ADAPTER, run.spec.adapter.name).details
+    if isinstance(details, AdapterDetails) and details.if_too_long:
+        return details.if_too_long
+    examples = run.spec.adapter.arguments.get("max_train_instances")
+    return "few-shot examples were dropped, or the input was cut" if examples else "the input was cut"
+
+
+def _shortened_note(model: str, runs: Sequence[RunRecord], effect: str) -> str:
+    """Return how many prompts of a model's runs were too long for it, in which runs, and the effect."""
     counts = [(run.efficiency["truncated_examples"], run.efficiency.get("examples", 0), run.name) for run in runs]
     if len(runs) == 1:
         count, of, name = counts[0]
@@ -83,7 +96,7 @@ def _shortened_note(model: str, runs: Sequence[RunRecord]) -> str:
         more = f", and others in {len(runs) - _MOST_NAMED} more runs" if len(runs) > _MOST_NAMED else ""
         total, of = sum(count for count, _, _ in counts), sum(of for _, of, _ in counts)
         where = f"{total:,} of {of:,} prompts were too long in {len(runs)} runs ({', '.join(named)}{more})"
-    return f"{model}: {where}; few-shot examples were dropped, or the input was cut."
+    return f"{model}: {where}; {effect}."
 
 
 def _metric_notes(records: Sequence[RunRecord], registry: Registry) -> Iterator[str]:

@@ -154,6 +154,7 @@ def adapter(
     role: str = "",
     title: str = "",
     short: str = "",
+    if_too_long: str = "",
 ) -> Callable[[T], T]:
     """Register a subclass of :class:`harness.Adapter` as an adaptation method.
 
@@ -163,8 +164,11 @@ def adapter(
     A method whose answers only some metrics can read names them: its runs then measure these unless they say
     otherwise, and the first is the main metric. ``report`` is the command that reports on its finished runs, where
     that is not the leaderboard; ``role`` the job for which a command of the harness looks the method up.
+    ``if_too_long`` says what happens to a prompt that is too long for the model, where neither few-shot examples are
+    dropped nor the input is cut.
     """
-    return _attach(Kind.ADAPTER, name, source, AdapterDetails(tuple(metrics), report, title, short), role)
+    details = AdapterDetails(tuple(metrics), report, title, short, if_too_long)
+    return _attach(Kind.ADAPTER, name, source, details, role)
 
 
 def metric(

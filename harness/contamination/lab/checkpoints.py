@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from harness.contamination.lab.background import from_folder, generated
 from harness.contamination.lab.injections import Injection
@@ -15,6 +17,7 @@ from harness.contamination.lab.saving import checkpoint_draft, require_libraries
 from harness.contamination.lab.training import Recipe, Trained
 from harness.errors import ModelError
 from harness.seeds import derive_seed
+from harness.storage.run_schema import reasons
 
 if TYPE_CHECKING:
     from harness.contamination.lab.corpus import Corpus
@@ -62,8 +65,11 @@ def train_checkpoint(
         ModelError: torch and transformers are missing, the folder holds something else, or there is too little text.
         DataError: The background cannot be read.
     """
-    if folder.exists() and not (folder / RECORD).is_file():
-        raise ModelError(f"{folder} exists but was not made by the lab. Remove it, or name another folder.")
+    if folder.exists():
+        try:
+            read_record(folder)
+        except ModelError as error:
+            raise ModelError(f"{error} Remove it, or name another folder.") from None
     require_libraries("the lab")
     import numpy as np
     import torch
@@ -124,15 +130,44 @@ def read_record(folder: Path) -> dict[str, Any]:
     """Return the record of a checkpoint's training text.
 
     Raises:
-        ModelError: The folder is not a checkpoint of the lab.
+        ModelError: The folder is not a checkpoint of the lab, or its record lacks something.
     """
     try:
         record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise ModelError(f"{folder} is not a checkpoint of the lab: {RECORD} cannot be read ({error}).") from None
-    if not isinstance(record, dict) or not isinstance(record.get("injected"), list):
-        raise ModelError(f"{folder / RECORD} has no list `injected`; `harness lab train` writes one.")
-    return record
+    try:
+        _Record.model_validate(record)
+    except ValidationError as error:
+        raise ModelError(
+            f"{folder} is not a checkpoint of the lab: {RECORD} is not as `harness lab train` writes it "
+            f"({reasons(error, _Record)})."
+        ) from None
+    return cast("dict[str, Any]", record)
+
+
+class _Injected(BaseModel):
+    """A slice as :meth:`Injection.record` gives it, with its label and its tokens."""
+
+    model_config = ConfigDict(strict=True)
+
+    label: str
+    file: str
+    rows: str = Field(pattern=r"^\d+:\d+$")
+    examples: int
+    copies: int = Field(ge=0)
+    sha256: str
+    tokens: int
+
+
+class _Record(BaseModel):
+    """What commands read of a record."""
+
+    model_config = ConfigDict(strict=True)
+
+    injected: list[_Injected]
+    parameters: int
+    tokens: int = Field(gt=0)
 
 
 def _background(plan: CheckpointPlan) -> dict[str, Any]:

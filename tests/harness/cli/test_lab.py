@@ -30,6 +30,7 @@ WORDS = ("amber", "bell", "canyon", "delta", "ember", "fern", "glade", "harbour"
         (("power", "few.txt", "--copies", "0,10"), "has 10 examples; 2 numbers of copies"),
         (("power", "few.txt", "--copies", "0"), "two different numbers"),
         (("vary", ".", "--shards", "4"), "not a checkpoint"),
+        (("vary", "foreign", "--shards", "4"), "writes it (injected[0]: must be a mapping, not 'a text'; parameters:"),
         (("vary", ".", "--shards", "none"), "--shards must be a list of whole numbers"),
         (("vary", "."), "say what to vary"),
         (("paper", "shard"), "Did you mean 'shards'?"),
@@ -51,6 +52,8 @@ WORDS = ("amber", "bell", "canyon", "delta", "ember", "fern", "glade", "harbour"
 def test_mistakes(harness: Any, folder: Path, arguments: tuple[str, ...], message: str) -> None:
     (folder / "few.txt").write_text("".join(f"example {number}\n" for number in range(10)))
     (folder / "few.jsonl").write_text("".join(f'{{"n": {number}}}\n' for number in range(10)))
+    (folder / "foreign").mkdir()
+    (folder / "foreign" / "contamination.json").write_text('{"injected": ["a text"]}')
     said = harness("lab", *arguments)
     assert said.code == 2
     assert message in said.err

@@ -113,6 +113,16 @@ def test_a_failed_test_has_a_row_and_its_reason(harness: Any, monkeypatch: pytes
 
 
 @pytest.mark.usefixtures("exam")
+def test_what_too_long_rows_mean_is_said(harness: Any) -> None:
+    assert harness("seal", "exam.jsonl", "--twins", "twins.jsonl", "--no-shuffle").code == 0
+    said = harness("contamination", "unseal", "exam.key.jsonl", "fake:0,window=8")
+    told = " ".join(said.err.split())
+    assert "the model did not read everything that comes before these sealed texts" in told
+    assert "p stays exact" in told
+    assert "few-shot" not in told
+
+
+@pytest.mark.usefixtures("exam")
 def test_a_key_without_items_and_order_allows_no_test(harness: Any, folder: Path) -> None:
     assert harness("seal", "exam.jsonl", "--no-shuffle", "--canaries", "3").code == 0
     key = folder / "exam.key.jsonl"

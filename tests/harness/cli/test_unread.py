@@ -47,6 +47,8 @@ def test_prompts_that_were_too_long_are_counted_at_the_end(harness: Harness, fol
     told = " ".join(said.err.split())
     assert f"fake:0:window=60: {sum(counts)} of 8 prompts were too long in 2 runs (" in told
     assert "few-shot examples were dropped, or the input was cut." in told
+    zero_shot = harness("run", "-r", "sample_reading:max_train_instances=0", "-m", "fake:0,window=60").err
+    assert "; the input was cut." in " ".join(zero_shot.split())
     assert "too long" not in harness("run", *asked, "-m", "fake:1").err
 
 

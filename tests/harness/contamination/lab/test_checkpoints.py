@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from harness import ModelError, SequenceRequest
-from harness.contamination.lab.checkpoints import CheckpointPlan, read_record, train_checkpoint
+from harness.contamination.lab.checkpoints import CheckpointPlan, read_record, train_checkpoint, trained_before
 from harness.contamination.lab.injections import Injection
 from harness.contamination.lab.presets import PRESETS, preset_named
 from harness.contamination.lab.training import Recipe
@@ -81,13 +81,40 @@ def test_a_llama(tmp_path: Path) -> None:
 def test_nothing_else_is_overwritten_and_little_text_is_said(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     plan = CheckpointPlan((injection("seen", 1),), RECIPE, characters=4_000)
-    with pytest.raises(ModelError, match="not made by the lab"):
+    with pytest.raises(ModelError, match="Remove it, or name another folder"):
         train_checkpoint(tmp_path / "mine", plan)
     with pytest.raises(ModelError, match="too little text"):
         train_checkpoint(tmp_path / "new", replace(plan, recipe=replace(RECIPE, batch=4000)), device="cpu")
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
     with pytest.raises(ModelError, match=r"not a checkpoint|has no list"):
         read_record(tmp_path / "mine")
+
+
+INJECTED = {"label": "a[0:2]", "file": "a.txt", "rows": "0:2", "examples": 2, "copies": 1, "sha256": "0", "tokens": 9}
+
+
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        ([], "must be a mapping"),
+        ({"parameters": 5, "tokens": 9}, "injected: is required"),
+        ({"injected": ["a text", "another"], "parameters": 5, "tokens": 9}, r"injected\[0\]: must be a mapping"),
+        ({"injected": [INJECTED | {"rows": "all"}], "parameters": 5, "tokens": 9}, r"injected\[0\]\.rows: "),
+        ({"injected": [INJECTED | {"copies": None}], "parameters": 5, "tokens": 9}, r"injected\[0\]\.copies: "),
+        ({"injected": [INJECTED], "tokens": 9}, "parameters: is required"),
+    ],
+)
+def test_a_record_that_the_lab_did_not_write(tmp_path: Path, record: Any, message: str) -> None:
+    """It is one message wherever it is read, and its folder is never overwritten."""
+    file = tmp_path / "contamination.json"
+    file.write_text(json.dumps(record))
+    plan = CheckpointPlan((injection("seen", 1),), RECIPE, characters=4_000)
+    with pytest.raises(ModelError, match=rf"contamination\.json is not as `harness lab train` writes it \(.*{message}"):
+        read_record(tmp_path)
+    assert not trained_before(tmp_path, plan)
+    with pytest.raises(ModelError, match=f"{message}.*Remove it, or name another folder"):
+        train_checkpoint(tmp_path, plan)
+    assert json.loads(file.read_text()) == record
 
 
 def test_presets_have_names() -> None:
