@@ -15,7 +15,7 @@ from adapters._order.repairing import Repair, repaired
 from adapters._prompt.example_rendering import Rendering, rendered
 from adapters._prompt.prompt_policy import ExampleFormat
 from harness import HarnessError, Instance, Split, Tokenization
-from harness.contamination import DIAGNOSTICS_LEVEL, Repaired
+from harness.contamination import DIAGNOSTICS_LEVEL, Repaired, row_digests
 
 FEWEST = 2
 """Fewest examples that have an order."""
@@ -157,6 +157,7 @@ def read_order(
         "tokenization": "each example by itself, without special tokens; one beginning-of-text token a sequence",
         "data_hash": _digest(sorted(originals)),
         "order_hash": _digest(originals),
+        "row_digests": row_digests([instance.published or "" for instance in chosen]),
         "diagnostics": before,
         "repairs": done,
         "repaired_diagnostics": after if done else None,

@@ -148,7 +148,7 @@ def _tests(family: TestFamily, labels: Mapping[JudgedTest, str], *, brief: bool 
         found, following = test.found, test.found.get("next_example") or {}
         adjusted = test.log10_q_by if family.shared_order else test.log10_q_bh
         table.add_row(
-            f"{'c ' if test.control else 'r ' if test.retest_of else ''}{labels[test]}",
+            f"{'c ' if test.control else ''}{'r ' if test.retest_of else ''}{labels[test]}",
             str(found["n_used"]),
             shown(found.get("log10_p_t")),
             shown(found.get("log10_p_exact")),
@@ -197,9 +197,8 @@ def _notes(test: JudgedTest, *, every: bool) -> Iterator[str]:
     if found.get("shuffles") and (spread := test.spread):
         low, high = map(shown_p, spread)
         shards = f"{_counted(found['r'], 'shard')} with {_counted(found['shuffles'], 'shuffle')} each"
-        undecided = spread[0] <= test.log10_level < spread[1]
-        if every or undecided:
-            more = "; more --shuffles would settle it" if undecided and test.counts else ""
+        if every or test.unsettled:
+            more = "; more --shuffles would settle it" if test.unsettled else ""
             yield f"{shards}; other shuffles would give exact p from {low} to {high}, about 8 times in 10{more}"
 
 

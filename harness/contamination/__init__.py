@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from harness.contamination.statistics.sharded_t import sharded_t as sharded_t
     from harness.contamination.statistics.shards import shard_bounds as shard_bounds
     from harness.contamination.statistics.shards import shard_count as shard_count
+    from harness.contamination.statistics.shared_rows import row_digests as row_digests
     from harness.contamination.statistics.verdict import Verdict as Verdict
     from harness.contamination.statistics.verdict import verdict as verdict
     from harness.statistics.families import bonferroni as bonferroni

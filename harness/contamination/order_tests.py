@@ -1,9 +1,10 @@
 """Tests of the published order among runs: which belong together, and what each one shows.
 
 The tests of one model's data sets are a family, in which each published order counts once. Tests that share an order
-repeat one hypothesis with another seed, another rendering or other shards: such re-tests are listed, but neither
-corrected for nor combined. The files of one benchmark, such as MMLU's subjects, are a family of their own; in their
-model's family they are one test, whose p-value is Fisher's combination of the files that are exchangeable.
+repeat one hypothesis with another seed, another rendering, other shards or in another file: such re-tests are listed,
+but neither corrected for nor combined. The same holds for controls. The files of one benchmark, such as MMLU's
+subjects, are a family of their own; in their model's family they are one test, whose p-value is Fisher's combination of
+the files that are exchangeable.
 """
 
 from __future__ import annotations
@@ -13,17 +14,24 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from pydantic import AllowInfNan, BaseModel, Field, Strict, ValidationError
+from pydantic import AfterValidator, AllowInfNan, BaseModel, Field, Strict, ValidationError
 
 from harness.contamination.statistics.diagnostics import DIAGNOSTICS_LEVEL
+from harness.contamination.statistics.looks import combined_looks
 from harness.contamination.statistics.relabelling import relabelling_spread
+from harness.contamination.statistics.shared_rows import digest_places, share_rows
 from harness.contamination.statistics.verdict import Verdict, verdict
 from harness.errors import DataError
-from harness.statistics.families import fisher, holm
+from harness.statistics.families import bonferroni, fisher, holm
 from harness.storage.results import RUN_FILE, RunRecord, warn_set_aside
 from harness.storage.run_schema import reasons
 
 _Number = Annotated[float, Strict(), AllowInfNan(False)]
+
+
+def _digests(value: str) -> str:
+    digest_places(value)
+    return value
 
 
 class _Shard(BaseModel):
@@ -43,6 +51,7 @@ class _Found(BaseModel):
     exchangeable: bool = True
     testable: bool = True
     order_hash: str | None = None
+    row_digests: Annotated[str, AfterValidator(_digests)] | None = None
     shard_scores: list[_Shard] | None = None
     diagnostics: dict[str, _Diagnostic] | None = None
     repaired_diagnostics: dict[str, _Diagnostic] | None = None
@@ -132,9 +141,16 @@ class OrderTest:
         return verdict(min(0.0, log10_p), self.alpha, self.exchangeable)
 
     def shares_order(self, other: OrderTest) -> bool:
-        """Return True if both tests read the same rows in the same order, or overlapping rows of one data set."""
+        """Return True if both tests read the same rows in the same order, or overlapping rows of one data set.
+
+        In different files, rows are the same if their words are; :func:`share_rows` says how many suffice. Runs without
+        ``row_digests`` are compared as whole files, by ``order_hash``.
+        """
         ours, theirs = self.found.get("order_hash"), other.found.get("order_hash")
         if ours is not None and ours == theirs:
+            return True
+        digests, others = self.found.get("row_digests"), other.found.get("row_digests")
+        if digests and others and share_rows(digests, others):
             return True
         if (self.scenario, self.split) != (other.scenario, other.split):
             return False
@@ -148,6 +164,10 @@ class JudgedTest(OrderTest):
 
     retest_of: OrderTest | None = None
     """The test of the same order that counts instead of this one; None for one that counts itself."""
+    retests: tuple[OrderTest, ...] = ()
+    """The re-tests that this test counts for."""
+    corrected_with: tuple[OrderTest, ...] = ()
+    """The tests of its model that count, itself among them."""
     family: str = ""
     """The benchmark whose files are its family; empty for the model's family."""
     log10_p_holm: float = 0.0
@@ -173,6 +193,25 @@ class JudgedTest(OrderTest):
         return not self.control and self.retest_of is None and self.testable
 
     @property
+    def unsettled(self) -> bool:
+        """True if other shuffles might well change the verdict: it differs between the ends of ``spread``."""
+        if not self.counts or self.spread is None:
+            return False
+        weak, strong = (self._detected_at(log10_p) for log10_p in self.spread)
+        return weak is not strong
+
+    def _detected_at(self, log10_p_exact: float) -> bool:
+        """Return True if dependence would be detected, given another p-value of the re-labelling test."""
+        following, looks = self.found.get("next_example"), self.found.get("looks")
+        log10_p = bonferroni([min(0.0, log10_p_exact), *([following["log10_p"]] if following else [])])
+        if looks:
+            first, second = (looks["first_log10_p"], log10_p) if looks["second"] else (log10_p, None)
+            log10_p = combined_looks(first, second, looks["share"], looks["open"])
+        changed = OrderTest(self.record, self.split, {**self.found, "headline_log10_p": log10_p})
+        p_values, _ = corrected([changed if test.found is self.found else test for test in self.corrected_with])
+        return changed.verdict_at(p_values[changed]) is Verdict.DETECTED
+
+    @property
     def seen(self) -> bool:
         """True if dependence on the published order was detected."""
         return self.verdict is Verdict.DETECTED and not self.control
@@ -194,9 +233,11 @@ class JudgedTest(OrderTest):
         }
 
     def concerns(self, run: RunRecord) -> bool:
-        """Return True if another run of the same model used the tested data."""
-        spec = self.record.spec
-        return run is not self.record and run.spec.scenario == spec.scenario and run.spec.eval_split == self.split
+        """Return True if another run of the same model used the tested data, or those of a re-test."""
+        tests = (self, *self.retests)
+        return all(run is not test.record for test in tests) and any(
+            run.spec.scenario == test.record.spec.scenario and run.spec.eval_split == test.split for test in tests
+        )
 
 
 def order_tests(records: Iterable[RunRecord]) -> Iterator[OrderTest]:
@@ -234,12 +275,15 @@ def judged_tests(records: Iterable[RunRecord]) -> dict[str, list[JudgedTest]]:
     by_model: dict[str, list[OrderTest]] = {}
     for test in tests:
         by_model.setdefault(test.model, []).append(test)
-    controls = [test for test in tests if test.control]
-    return {model: _judged(family, controls) for model, family in by_model.items()}
+    counting: dict[OrderTest, OrderTest] = {}
+    for family in by_model.values():
+        for control in (False, True):
+            counting |= representatives([test for test in family if test.testable and test.control is control])
+    return {model: _judged(family, counting) for model, family in by_model.items()}
 
 
 def representatives(tests: Sequence[OrderTest]) -> dict[OrderTest, OrderTest]:
-    """Return, for each of one model's targets, the test that counts for its order.
+    """Return, for each of one model's targets, or of its controls, the test that counts for its order.
 
     Sharing an order is transitive here. No p-value decides which test counts: of those whose texts pass the
     diagnostics, which are known before any model is asked, it is the one that was started first.
@@ -282,40 +326,49 @@ def _files(counting: Sequence[OrderTest]) -> dict[str, list[OrderTest]]:
     return {name: tests for name, tests in by_name.items() if name and len({test.scenario for test in tests}) > 1}
 
 
-def _judged(tests: Sequence[OrderTest], controls: Sequence[OrderTest]) -> list[JudgedTest]:
-    asked = [test for test in tests if test.testable]
-    counting = representatives([test for test in asked if not test.control])
-    counted = [test for test in asked if counting.get(test) is test]
+def _judged(tests: Sequence[OrderTest], counting: Mapping[OrderTest, OrderTest]) -> list[JudgedTest]:
+    """Judge one model's tests, given for each model's test the one that counts for its order."""
+    counted = tuple(test for test in tests if counting.get(test) is test and not test.control)
     p_values, benchmarks = corrected(counted)
+    retests: dict[OrderTest, list[OrderTest]] = {}
+    for test in tests:
+        if counting.get(test, test) is not test:
+            retests.setdefault(counting[test], []).append(test)
+    controls = [test for test, counts in counting.items() if test is counts and test.control]
     return [
         JudgedTest(
             test.record,
             test.split,
             test.found,
             retest_of=None if counting.get(test) is test else counting.get(test),
+            retests=tuple(retests.get(test, ())),
+            corrected_with=counted if test in p_values else (),
             family=test.benchmark if test.benchmark in benchmarks else "",
             log10_p_holm=p_values.get(test, test.log10_p),
             log10_q_bh=test.log10_p,
             log10_q_by=test.log10_p,
-            doubted=not test.control and _doubted(test, controls),
+            doubted=test in p_values and _doubted([test, *retests.get(test, ())], controls),
         )
         for test in tests
     ]
 
 
-def _doubted(target: OrderTest, controls: Sequence[OrderTest]) -> bool:
-    """Return True if one of the target's controls rejects, after Holm over them, though nothing can have been learnt.
+def _doubted(order: Sequence[OrderTest], controls: Sequence[OrderTest]) -> bool:
+    """Return True if one of the controls rejects, after Holm over them, though nothing can have been learnt.
 
     They are the same model on other rows of the data set, and other models on the same rows.
+
+    Args:
+        order: A target and its re-tests.
+        controls: The controls of all models that count.
     """
     own = [
         control
         for control in controls
         if control.exchangeable
-        and control.testable
-        and (
-            (control.model == target.model and control.scenario == target.scenario)
-            or (control.model != target.model and control.shares_order(target))
+        and any(
+            control.scenario == target.scenario if control.model == target.model else control.shares_order(target)
+            for target in order
         )
     ]
     adjusted = holm([control.log10_p for control in own], log10=True)

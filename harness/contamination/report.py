@@ -117,9 +117,10 @@ def build_report(records: Sequence[RunRecord]) -> Report:
 
 def _belongs(test: JudgedTest, benchmark: Benchmark) -> bool:
     """Return True for a benchmark's files, their re-tests and their controls."""
-    if test.counts or test.retest_of is not None:
-        return any(file.found is (test.retest_of or test).found for file in benchmark.files)
-    return test.control and any(file.scenario == test.scenario for file in benchmark.files)
+    counting = test.retest_of or test
+    if test.control:
+        return any(file.scenario == counting.scenario for file in benchmark.files)
+    return any(file.found is counting.found for file in benchmark.files)
 
 
 def _family(
@@ -144,17 +145,22 @@ def _family(
         target: replace(target, log10_q_bh=q_bh, log10_q_by=q_by)
         for target, (q_bh, q_by) in zip(targets, corrections, strict=False)
     }
-    controls = [test for test in judged if test.control]
+    controls = [test for test in judged if test.control and test.retest_of is None]
+
+    def with_retests(test: JudgedTest) -> list[JudgedTest]:
+        retests = (other for other in judged if other.retest_of and other.retest_of.found is test.found)
+        return [adjusted.get(test, test), *retests]
+
     tests: list[JudgedTest] = []
     for test in judged:
         if test.counts:
-            own = [control for control in controls if control.scenario == test.scenario]
+            data = {one.scenario for one in (test, *test.retests)}
+            own = [control for control in controls if control.scenario in data]
             controls = [control for control in controls if control not in own]
-            retests = [other for other in judged if other.retest_of and other.retest_of.found is test.found]
-            tests += [adjusted[test], *retests, *own]
+            tests += (one for first in (test, *own) for one in with_retests(first))
         elif not test.testable and not test.control:
             tests.append(test)
-    tests += controls
+    tests += (one for control in controls for one in with_retests(control))
     family = TestFamily(name, shared_order, tuple(tests), benchmark=benchmark, benchmarks=rows)
     valid = [test for test in targets if test.exchangeable]
     together = [test.log10_p for test in valid] + [one.log10_p for one in parts if one.exchangeable]

@@ -13,7 +13,7 @@ from harness.leaderboard.site.snapshot import Snapshot
 
 
 def write(snapshot: Snapshot, folder: SiteFolder) -> None:
-    """Write ``contamination``, a line for each finding, and ``contamination/RUN.SPLIT`` with all of its fields.
+    """Write ``contamination``, a line for each finding, and ``contamination/RUN.SPLIT`` with its fields.
 
     ``contamination/benchmarks`` has a line for each model's benchmark of several files.
     """
@@ -21,7 +21,8 @@ def write(snapshot: Snapshot, folder: SiteFolder) -> None:
     for finding in snapshot.findings:
         key = f"{address_of(finding.record)}.{finding.split}"
         lines.append(_line(snapshot, finding, key))
-        folder.put(f"contamination/{key}", {**_line(snapshot, finding, key), "fields": finding.found})
+        fields = {name: value for name, value in finding.found.items() if name != "row_digests"}
+        folder.put(f"contamination/{key}", {**_line(snapshot, finding, key), "fields": fields})
     folder.put("contamination", lines)
     folder.put("contamination/benchmarks", [_benchmark(snapshot, found) for found in snapshot.benchmarks])
 

@@ -45,9 +45,9 @@ def usual_tests(findings: Iterable[JudgedTest]) -> list[JudgedTest]:
     def rank(test: JudgedTest) -> tuple[int, str, str]:
         return -int(test.found.get("headline_tests") or 0), test.record.started or "", test.record.name
 
-    found: dict[tuple[str, str], JudgedTest] = {}
+    found: dict[int, JudgedTest] = {}
     for test in sorted(findings, key=rank):
-        found.setdefault((test.model, str(test.found.get("order_hash") or test.record.name)), test)
+        found.setdefault(id((test.retest_of or test).found), test)
     return list(found.values())
 
 

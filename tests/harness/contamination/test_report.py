@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from harness.contamination.order_tests import JudgedTest, judged_tests
 from harness.contamination.p_values import shown_p
 from harness.contamination.report import build_report
+from harness.contamination.statistics.shared_rows import row_digests
 from harness.contamination.statistics.verdict import Verdict
 from harness.contracts import Split
 from harness.contracts.specs import Component, RunSpec
@@ -120,7 +121,14 @@ def test_without_diagnostics_the_word_is_the_runs(diagnostics: object) -> None:
 
 
 @pytest.mark.parametrize(
-    "found", [{"diagnostics": {"a": {"p": 0.0}}}, {"diagnostics": "x"}, {"order_hash": 7}, {"headline_log10_p": "-9"}]
+    "found",
+    [
+        {"diagnostics": {"a": {"p": 0.0}}},
+        {"diagnostics": "x"},
+        {"order_hash": 7},
+        {"row_digests": "x"},
+        {"headline_log10_p": "-9"},
+    ],
 )
 def test_a_test_of_another_shape_is_set_aside(found: dict[str, Any], caplog: pytest.LogCaptureFixture) -> None:
     record = run("a:1", "boolq", -9)
@@ -199,6 +207,133 @@ def test_orders_are_shared_by_way_of_others() -> None:
     rows = ["0:100", "150:250", "90:160"]
     records = [run("a:1", "boolq", -1, rows=each) for each in rows]
     assert len([each for each in judged(records) if each.counts]) == 1
+
+
+def file(model: str, name: str, rows: range, log10_p: float = -4.0, **found: Any) -> RunRecord:
+    """Return the test of a file of rows that are told apart by their number."""
+    digests = row_digests([f"this is the text of row {number}" for number in rows])
+    return run(model, name, log10_p, order_hash=name, row_digests=digests, **found)
+
+
+def test_files_of_the_same_rows_are_one_test() -> None:
+    records = [
+        file("a:1", name, rows) for name, rows in (("all", range(60)), ("part", range(50)), ("piqa", range(90, 150)))
+    ]
+    (family,) = build_report(records).models
+    assert [(test.scenario, str(test.verdict)[:7]) for test in family.tests] == [
+        ("all", "depends"), ("part", "re-test"), ("piqa", "depends"),
+    ]  # fmt: skip
+    assert family.log10_fisher == pytest.approx(fisher([-4.0, -4.0]))
+    assert [test.log10_p_holm for test in family.targets] == pytest.approx([-4 + math.log10(2)] * 2)
+    assert build_report(records[:2]).models[0].log10_fisher is None
+
+
+def test_runs_without_row_digests_are_compared_as_whole_files() -> None:
+    old = run("a:1", "part", -4, order_hash="part")
+    assert len([test for test in judged([file("a:1", "all", range(60)), old]) if test.counts]) == 2
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 60), st.sampled_from([3, 5, 10, 40])), min_size=1, max_size=7),
+    st.sampled_from(["target", "control"]),
+    st.randoms(use_true_random=False),
+)
+def test_families_do_not_depend_on_the_order_of_the_files(
+    windows: list[tuple[int, int]], role: str, random: Random
+) -> None:
+    rows = [range(start, start + length) for start, length in windows]
+    records = [
+        file("a:1", f"file{number}", each, role=role, started=f"2025-01-1{number}") for number, each in enumerate(rows)
+    ]
+    # Files that a chain of shared rows connects are one order: its first test counts.
+    first = list(range(len(rows)))
+    for _ in rows:
+        for one in range(len(rows)):
+            for other in range(len(rows)):
+                common = len(set(rows[one]) & set(rows[other]))
+                if common >= max(3, min(len(rows[one]), len(rows[other])) / 5):
+                    first[one] = first[other] = min(first[one], first[other])
+    expected = {f"file{number}": f"file{counts}" for number, counts in enumerate(first)}
+    for _ in range(2):
+        assert {test.scenario: (test.retest_of or test).scenario for test in judged(records)} == expected
+        random.shuffle(records)
+
+
+def test_a_repeated_control_counts_once() -> None:
+    target = run("a:1", "boolq", -9)
+    control = run("a:1", "boolq", -2.5, role="control", rows="400:500")
+    repeats = [
+        run("a:1", "boolq", -0.3, role="control", rows="400:500", seed=seed, started="2025-01-02")
+        for seed in range(1, 9)
+    ]
+    # Counted nine times, the control would not reject: 9 · 0.003 is above 0.01.
+    assert judged([target, control, *repeats])[0].verdict is Verdict.IN_DOUBT
+    # The first one counts, whatever its p-value.
+    late = run("a:1", "boolq", -9, role="control", rows="400:500", started="2025-01-03")
+    assert judged([target, *repeats, late])[0].verdict is Verdict.DETECTED
+    (family,) = build_report([target, *repeats[:2], control]).models
+    assert [(test.control, test.retest_of is not None) for test in family.tests] == [
+        (False, False), (True, False), (True, True), (True, True),
+    ]  # fmt: skip
+    assert family.tests[1].record is control
+
+
+def test_a_control_of_a_re_test_is_a_control_of_the_test_that_counts() -> None:
+    first, second = (
+        file("a:1", name, range(60), -9, started=f"2025-01-0{day}") for day, name in ((1, "all"), (2, "copy"))
+    )
+    control = run("a:1", "copy", -4, role="control", rows="60:90", order_hash="control")
+    assert judged([first, second, control])[0].verdict is Verdict.IN_DOUBT
+    (family,) = build_report([first, second, control, run("a:1", "boolq", -1)]).models
+    assert [test.scenario for test in family.tests] == ["all", "copy", "copy", "boolq"]
+
+
+def test_a_repeated_control_of_a_benchmarks_file_is_listed_with_it() -> None:
+    files = [subject("a:1", name, -9, order_hash=name) for name in ("anatomy", "law")]
+    controls = [subject("a:1", "law", -0.3, role="control", rows="400:500", seed=seed) for seed in (1, 2)]
+    report = build_report([*files, *controls])
+    assert [test.control for test in report.benchmarks[0].tests] == [False, False, True, True]
+    assert report.models[0].tests == ()
+
+
+def test_a_finding_concerns_runs_on_the_data_of_its_re_tests() -> None:
+    first, second = (
+        file("a:1", name, range(60), started=f"2025-01-0{day}") for day, name in ((1, "copy"), (2, "piqa"))
+    )
+    scored, other = run("a:1", "piqa", 0.0, seed=7), run("a:1", "boolq", 0.0, seed=7)
+    finding = judged([first, second])[0]
+    assert finding.seen
+    assert [finding.concerns(one) for one in (scored, other, first, second)] == [True, False, False, False]
+
+
+@pytest.mark.parametrize(
+    ("rank", "found", "unsettled"),
+    [
+        (8, {}, True),  # exact p from 4e-05 to 0.01
+        (4, {}, False),  # from 0.3 to 0.9
+        (9, {}, False),  # from 9e-08 to 6e-05
+        (8, {"next_example": {"log10_p": -13.0}}, False),  # the other test decides
+        (8, {"next_example": {"log10_p": -0.1}}, True),
+        (8, {"exchangeable": False}, False),
+        (8, {"role": "control"}, False),
+        (9, {"alpha": 1e-6}, True),
+        (8, {"looks": {"first_log10_p": -9.0, "second": True, "share": 0.2, "open": 0.2}}, False),  # so does that look
+        (8, {"looks": {"first_log10_p": -2.0, "second": True, "share": 0.2, "open": 0.2}}, True),
+    ],
+)
+def test_a_verdict_is_unsettled_if_other_shuffles_might_change_it(
+    rank: int, found: dict[str, Any], unsettled: bool
+) -> None:
+    shards = [{"canonical": rank + 0.5, "shuffled": [float(one) for one in range(1, 10)]}] * 8
+    (test,) = judged([run("a:1", "boolq", -3.2, shard_scores=shards, **found)])
+    assert test.unsettled is unsettled
+
+
+def test_whether_a_verdict_is_settled_depends_on_its_family() -> None:
+    shards = [{"canonical": 9.5, "shuffled": [float(one) for one in range(1, 10)]}] * 8
+    records = [run("a:1", f"set{number}", -1 if number else -8, shard_scores=shards) for number in range(400)]
+    assert not judged(records[:100])[0].unsettled  # exact p up to 6e-05
+    assert judged(records)[0].unsettled
 
 
 def test_of_an_order_the_test_counts_whose_text_passes_the_diagnostics() -> None:

@@ -1,0 +1,119 @@
+"""Which data sets have rows in common, whatever their files' format: by short digests, small enough for run.json.
+
+A row is reduced to its words: of JSON the values, without keys, case, punctuation and line breaks. Its digest is that
+of one run of five words, chosen by its hash among those that are rare in the data set::
+
+    {"goal": "Boil an egg.", "answer": "Put it in hot water."}    boil an egg put it in hot water
+    Goal: Boil an egg. Answer: Put it in hot water.          goal boil an egg answer put it in hot water
+                                                                                     ~~~~~~~~~~~~~~~~~~~
+
+The runs that two forms of a row do not share are few, so most rows keep their digest. Of large data sets only the
+smallest digests are kept: the same rows in every data set that has them (bottom-k sketch, Broder 1997).
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from heapq import nsmallest
+from itertools import pairwise
+from typing import Any
+from zlib import crc32
+
+MOST_DIGESTS = 4096
+"""Largest number of digests of a data set: 22 kB. Of 50 rows among 10,000, about twenty are then compared."""
+
+SHARED = 0.2
+"""Share of the smaller data set's rows that makes two tests one: fewer hardly make their p-values depend."""
+
+FEWEST_SHARED = 3
+"""Fewest rows in common that make two tests one."""
+
+IN_ORDER = 0.75
+"""Share of neighbours among one set's common rows that the other has in the same order; half, if one is random."""
+
+_RUN = 5
+_CANDIDATES = 8
+_WORD = re.compile(r"\w+")
+
+
+def row_digests(rows: Sequence[str]) -> str:
+    """Return digests of rows in their order, 32 bits each, as base64; rows of equal words have one."""
+    candidates = list(dict.fromkeys(_candidates(_words(row)) for row in rows))
+    known = Counter(digest for own in candidates for digest in own)
+    digests = list(dict.fromkeys(min(own, key=lambda digest: (known[digest], digest)) for own in candidates if own))
+    if len(digests) > MOST_DIGESTS:
+        largest = sorted(digests)[MOST_DIGESTS - 1]
+        digests = [digest for digest in digests if digest <= largest]
+    return base64.b64encode(b"".join(digest.to_bytes(4, "big") for digest in digests)).decode("ascii")
+
+
+def share_rows(one: str, other: str) -> bool:
+    """Return True if two data sets share a fifth of the smaller one's rows, at least three, mostly in the same order.
+
+    Args:
+        one: Digests by :func:`row_digests`.
+        other: Those of the other data set.
+
+    Raises:
+        ValueError: They are not digests.
+    """
+    ours, theirs = digest_places(one), digest_places(other)
+    if ours.keys().isdisjoint(theirs.keys()):
+        return False
+    kept = [max(each) for each in (ours, theirs) if len(each) >= MOST_DIGESTS]
+    limit = min(kept, default=2**32)
+    places = [(place, theirs[digest]) for digest, place in ours.items() if digest <= limit and digest in theirs]
+    smaller = min(sum(digest <= limit for digest in each) for each in (ours, theirs))
+    if len(places) < max(FEWEST_SHARED, SHARED * smaller):
+        return False
+    back = sorted((theirs_at, ours_at) for ours_at, theirs_at in places)
+    forward = [before[1] < after[1] for pairs in (places, back) for before, after in pairwise(pairs)]
+    return sum(forward) >= IN_ORDER * len(forward)
+
+
+@lru_cache(maxsize=4096)
+def digest_places(digests: str) -> dict[int, int]:
+    """Return the place of each digest.
+
+    Raises:
+        ValueError: They are not digests.
+    """
+    raw = base64.b64decode(digests, validate=True)
+    if len(raw) % 4:
+        raise ValueError("row_digests has an incomplete digest")
+    return {int.from_bytes(raw[start : start + 4], "big"): start // 4 for start in range(0, len(raw), 4)}
+
+
+def _candidates(words: Sequence[str]) -> tuple[int, ...]:
+    runs = {" ".join(words[start : start + _RUN]) for start in range(max(1, len(words) - _RUN + 1))} - {""}
+    return tuple(nsmallest(_CANDIDATES, {crc32(run.encode("utf-8", "surrogatepass")) for run in runs}))
+
+
+def _words(row: str) -> list[str]:
+    text = unicodedata.normalize("NFKC", " ".join(_values(row))).casefold()
+    return _WORD.findall(text) or text.split()
+
+
+def _values(row: str) -> Iterator[str]:
+    """Yield the values of a JSON record in their order, or the text itself if it is not one."""
+    value: Any = row
+    if row.lstrip().startswith(("{", "[")):
+        try:
+            value = json.loads(row, parse_int=str, parse_float=str, parse_constant=str)
+        except (json.JSONDecodeError, RecursionError):
+            value = row
+    pending = [value]
+    while pending:
+        value = pending.pop()
+        if isinstance(value, dict):
+            pending.extend(reversed(value.values()))
+        elif isinstance(value, list):
+            pending.extend(reversed(value))
+        elif value is not None:
+            yield str(value)
