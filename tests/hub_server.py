@@ -69,6 +69,8 @@ class HubServer:
         kind, path = ("datasets", path.removeprefix("datasets/")) if path.startswith("datasets/") else ("models", path)
         name, separator, rest = path.partition("/resolve/")
         revision, _, file = rest.partition("/")
+        if rest.startswith("refs/pr/"):
+            revision, file = "/".join(rest.split("/")[:3]), "/".join(rest.split("/")[3:])
         commits = self.repositories.get((kind, name))
         if not separator or commits is None:
             return _missing("RepoNotFound")

@@ -127,6 +127,7 @@ def _show(contents: Contents, repository: str, proposals: list[ModelResults], *,
         say(f"Model {one.repository}: a pull request with {len(one.files)} {_files(len(one.files))}.")
         for file in one.files:
             say(f"  {file}")
+        say("  README.md: the results are added to its model-index, if it has one")
     for sentence in contents.notes:
         say(f"Note: {sentence}")
     if samples and "samples" in contents.rows:

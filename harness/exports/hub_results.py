@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import yaml
 
@@ -177,7 +177,7 @@ class ModelIndexExporter(Exporter):
         cards: dict[tuple[str, ...], list[EvalResult]] = {}
         for run in runs:
             try:
-                results = self._results(run)
+                results = overall_results(run, self.registry, self.options)
             except HarnessError as error:
                 report.refuse(run, error)
                 continue
@@ -190,36 +190,49 @@ class ModelIndexExporter(Exporter):
             folder.write(*place, "README.md", text=_card(place[-1], results))
 
     def export_run(self, run: StoredRun, folder: OutputFolder, report: ExportReport) -> None:
-        folder.write(
-            *_place(run, self.options), "README.md", text=_card(run.record.spec.model.name, self._results(run))
-        )
+        results = overall_results(run, self.registry, self.options)
+        folder.write(*_place(run, self.options), "README.md", text=_card(run.record.spec.model.name, results))
 
-    def _results(self, run: StoredRun) -> list[EvalResult]:
-        try:
-            from huggingface_hub import EvalResult
-        except ImportError:
-            raise HarnessError(f"this format needs huggingface_hub: {install_advice('hub')}") from None
-        data, spec = hub_data(run, self.registry), run.record.spec
-        titles = run.record.provenance.get("scenario") or {}
-        main = _main_stat(run)
-        overall = [stat for stat in run.record.stats if stat.overall and stat.split == spec.eval_split.value]
-        return [
-            EvalResult(
-                task_type="text-generation",
-                dataset_type=data.path,
-                dataset_name=str(titles.get("title") or spec.scenario.label),
-                dataset_config=data.config,
-                dataset_split=data.split,
-                dataset_revision=data.revision,
-                metric_type=stat.metric,
-                metric_name=stat.metric,
-                metric_value=stat.mean,
-                metric_args=_metric_args(run, stat),
-                source_name=self.options.source_name or ("Results" if self.options.source_url else None),
-                source_url=self.options.source_url or None,
-            )
-            for stat in (main, *(stat for stat in overall if stat != main))
-        ]
+
+def overall_results(run: StoredRun, registry: Registry, options: HubOptions) -> list[EvalResult]:
+    """Return a run's overall results for ``model-index``, the main one first.
+
+    Raises:
+        CannotHoldError: The format cannot hold the run.
+        HarnessError: The Hub's library is not installed.
+    """
+    try:
+        from huggingface_hub import EvalResult
+    except ImportError:
+        raise HarnessError(f"this format needs huggingface_hub: {install_advice('hub')}") from None
+    data, spec = hub_data(run, registry), run.record.spec
+    titles = run.record.provenance.get("scenario") or {}
+    main = _main_stat(run)
+    overall = [stat for stat in run.record.stats if stat.overall and stat.split == spec.eval_split.value]
+    return [
+        EvalResult(
+            task_type="text-generation",
+            dataset_type=data.path,
+            dataset_name=str(titles.get("title") or spec.scenario.label),
+            dataset_config=data.config,
+            dataset_split=data.split,
+            dataset_revision=data.revision,
+            metric_type=stat.metric,
+            metric_name=stat.metric,
+            metric_value=stat.mean,
+            metric_args=_metric_args(run, stat),
+            source_name=options.source_name or ("Results" if options.source_url else None),
+            source_url=options.source_url or None,
+        )
+        for stat in (main, *(stat for stat in overall if stat != main))
+    ]
+
+
+def model_index(name: str, results: Sequence[EvalResult]) -> list[dict[str, Any]]:
+    """Return the value of ``model-index``: one model, its results grouped by task and data set."""
+    from huggingface_hub.repocard_data import eval_results_to_model_index
+
+    return cast("list[dict[str, Any]]", _plain(eval_results_to_model_index(name, list(results))))
 
 
 def _metric_args(run: StoredRun, stat: Stat) -> dict[str, Any]:
@@ -247,9 +260,7 @@ def _place(run: StoredRun, options: HubOptions) -> tuple[str, ...]:
 
 
 def _card(name: str, results: list[EvalResult]) -> str:
-    from huggingface_hub.repocard_data import eval_results_to_model_index
-
-    metadata = {"model-index": _plain(eval_results_to_model_index(name, results))}
+    metadata = {"model-index": model_index(name, results)}
     return f"---\n{yaml.safe_dump(metadata, sort_keys=False, allow_unicode=True)}---\n"
 
 

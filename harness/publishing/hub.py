@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal
 
 from harness.errors import HarnessError
@@ -184,6 +185,27 @@ class HubRepository:
                 parent_commit=None if revision else self._head,
             )
         return str(done.pr_url if pull_request else done.commit_url)
+
+    def read(self, file: str, revision: str | None = None) -> str | None:
+        """Return the content of a text file; None if there is none, or if it is not UTF-8.
+
+        Args:
+            file: Its path.
+            revision: Read it from this branch or pull request (default: main).
+        """
+        from huggingface_hub.errors import RemoteEntryNotFoundError
+
+        with TemporaryDirectory(prefix="harness-publish-") as folder, self._asking():
+            try:
+                path = self._api.hf_hub_download(
+                    self.name, file, repo_type=self.kind, revision=revision, cache_dir=folder
+                )
+            except RemoteEntryNotFoundError:
+                return None
+            try:
+                return Path(path).read_bytes().decode("utf-8")
+            except UnicodeDecodeError:
+                return None
 
     def open_pull_request(self, title: str) -> str | None:
         """Return the git reference of an open pull request with this title by the token's owner; None if none is."""

@@ -1,19 +1,30 @@
-"""Results for the repositories of models: a pull request to each with ``.eval_results`` files."""
+"""Results for the repositories of models: a pull request to each with ``.eval_results`` files.
+
+If the card of a model has a ``model-index``, the pull request adds the results to it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
 
 from harness.errors import HarnessError
-from harness.exports.hub_results import FOLDER, HubOptions, eval_results_file
+from harness.exports.hub_results import FOLDER, HubOptions, eval_results_file, model_index, overall_results
 from harness.exports.model_identity import model_identity
 from harness.exports.stored_run import StoredRun
 from harness.plugins.registry import Registry
 from harness.publishing.hub import Changes, HubRepository, check_name
+from harness.publishing.model_index import merged_card
 from harness.publishing.secrets import SecretCheck
 
+if TYPE_CHECKING:
+    from huggingface_hub import EvalResult
+
+CARD = "README.md"
 TITLE = "Add evaluation results (holistic-harness)"
 """Title of the pull requests; a later one is added to the one that is open."""
 
@@ -28,6 +39,8 @@ class ModelResults:
     """Holds them."""
     files: tuple[str, ...]
     """Their paths in the repository."""
+    index: Sequence[Mapping[str, Any]]
+    """The results as in ``model-index``."""
 
 
 def model_results(
@@ -57,6 +70,7 @@ def model_results(
         if model not in named:
             raise HarnessError(f"no run has the model {model!r}. Models: {', '.join(sorted(named))}.")
     found: dict[str, list[str]] = {}
+    overall: dict[str, list[EvalResult]] = {}
     without = []
     for run in runs:
         model = run.record.spec.model.name
@@ -70,6 +84,7 @@ def model_results(
             continue
         try:
             name, content = eval_results_file(run, registry, options)
+            overall.setdefault(repository, []).extend(overall_results(run, registry, options))
         except HarnessError as error:
             without.append(f"{run.record.name}: {error}")
             continue
@@ -78,10 +93,11 @@ def model_results(
         (place / FOLDER).mkdir(parents=True, exist_ok=True)
         (place / FOLDER / name).write_text(content, encoding="utf-8")
         found.setdefault(repository, []).append(f"{FOLDER}/{name}")
-    results = [
-        ModelResults(repository, folder / repository, tuple(sorted(set(files))))
-        for repository, files in sorted(found.items())
-    ]
+    results = []
+    for repository, files in sorted(found.items()):
+        index = model_index(repository, overall[repository])[0]["results"]
+        check.check_yaml(yaml.safe_dump(index, allow_unicode=True), f"the model-index for {repository}")
+        results.append(ModelResults(repository, folder / repository, tuple(sorted(set(files))), index))
     return results, without
 
 
@@ -95,17 +111,25 @@ def propose(results: ModelResults, token: str) -> str | None:
         PublishError: The Hub refuses, or cannot be reached.
     """
     repository = HubRepository("model", results.repository, token)
-    changes = _without_removals(repository.compare(results.folder, results.files))
+    changes = _changes(results, repository, None)
     if changes.nothing:
         return None
     reference = repository.open_pull_request(TITLE)
     if reference is None:
         return repository.upload(results.folder, changes, TITLE, pull_request=True)
-    changes = _without_removals(repository.compare(results.folder, results.files, reference))
+    changes = _changes(results, repository, reference)
     if changes.nothing:
         return None
     return repository.upload(results.folder, changes, TITLE, revision=reference)
 
 
-def _without_removals(changes: Changes) -> Changes:
+def _changes(results: ModelResults, repository: HubRepository, revision: str | None) -> Changes:
+    """Return what to change in the repository, without removals; a card to change is written into the folder."""
+    files = list(results.files)
+    card = repository.read(CARD, revision)
+    merged = None if card is None else merged_card(card, results.index)
+    if merged is not None and merged != card:
+        (results.folder / CARD).write_bytes(merged.encode("utf-8"))
+        files.append(CARD)
+    changes = repository.compare(results.folder, files, revision)
     return Changes(changes.new, changes.changed, (), changes.unchanged)

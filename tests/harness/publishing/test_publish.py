@@ -339,6 +339,41 @@ def test_later_results_are_added_to_the_open_pull_request(command: Harness, hub:
     assert len(last.files) == 3
 
 
+def test_results_are_merged_into_the_model_index_of_a_card(command: Harness, hub: WritableHub, tmp_path: Path) -> None:
+    def results() -> list[dict[str, Any]]:
+        last = list(hub.repositories["models", "grace/tiny"].values())[-1]
+        card = last.files["README.md"].decode()
+        assert card.startswith("---\nlicense: mit # free\n")
+        assert card.endswith("---\n# Tiny\n")
+        found: list[dict[str, Any]] = yaml.safe_load(card.split("---\n")[1])["model-index"][0]["results"]
+        return found
+
+    theirs = {
+        "task": {"type": "text-generation"},
+        "dataset": {"type": "made-up/quiz", "name": "Quiz", "split": "validation", "revision": "a" * 40},
+        "metrics": [{"type": "exact_match", "value": 0.125, "verified": True}],
+    }
+    index = yaml.safe_dump({"model-index": [{"name": "tiny", "results": [theirs]}]})
+    card = f"---\nlicense: mit # free\n{index}---\n# Tiny\n"
+    hub.add("models", "grace/tiny", {"README.md": card.encode()})
+    runs = sorted(run for run in Path("results/small").iterdir() if "fake-0" in run.name)
+    shutil.move(runs[0], tmp_path / "later")
+    assert command(*CARDS).code == 0
+    first = results()
+    assert first[0] == theirs
+    assert [one["source"]["url"] for one in first[1:]] == [f"{hub.endpoint}/datasets/ada/evals"]
+    assert {one["type"] for one in first[1]["metrics"]} >= {"exact_match"}
+    shutil.move(tmp_path / "later", runs[0])
+    assert command(*CARDS).code == 0
+    both = results()
+    assert both[0] == theirs
+    assert len(both) == 2
+    assert len({one["args"]["run"] for one in both[1]["metrics"]}) == 2
+    assert [one for one in both[1]["metrics"] if one in first[1]["metrics"]] == first[1]["metrics"]
+    assert "grace/tiny: is already up to date." in command(*CARDS).out
+    assert len(hub.titles) == 1
+
+
 def test_a_model_that_is_not_there_does_not_stop_the_data_set(command: Harness, hub: WritableHub) -> None:
     said = command(*CARDS)
     assert said.code == 2
