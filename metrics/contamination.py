@@ -288,7 +288,10 @@ def _simple(parts: Sequence[tuple[Mapping[str, Any], list[float]]]) -> dict[str,
 
 @dataclass(slots=True)
 class _Cost:
-    """The cost of the answers, counted by the model."""
+    """The cost of the answers as they were asked for, counted by the model, wherever the answers came from.
+
+    What the model computed is the run's ``computed_tokens``.
+    """
 
     requests: int = 0
     tokens: int = 0

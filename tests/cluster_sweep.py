@@ -95,7 +95,7 @@ def results(folder: Path) -> dict[str, tuple[Any, bytes]]:
         for key in _OF_A_MACHINE:
             record["provenance"].pop(key, None)
             record["provenance"]["model"].pop(key, None)
-        timed = ("second", "cached", "joules", "energy", "runtime")
+        timed = ("second", "cached", "computed", "joules", "energy", "runtime")
         record["efficiency"] = {
             key: value for key, value in record["efficiency"].items() if not any(word in key for word in timed)
         }

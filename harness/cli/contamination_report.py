@@ -39,7 +39,8 @@ def show_report(report: Report, console: Console) -> None:
         "depends on its order too, so nothing is claimed. inconclusive: the text alone shows that the order is not "
         "exchangeable. not testable: too few examples for any p-value below the level; no model was asked. A "
         "dependence on the published order does not show how much a score gained by it. If no dependence is found, "
-        "that shows nothing.",
+        "that shows nothing. computed: without answers from the response cache, and without beginnings of texts that "
+        "the model had read for another request.",
         style="dim",
     )
 
@@ -103,6 +104,8 @@ def _show_family(family: TestFamily, console: Console) -> None:
     for test in family.tests:
         for line in _notes(test, every=not settled):
             print_note(console, f"{labels[test]}: {visible(line)}")
+    if not family.shared_order and (spent := _cost_line(family.tests)):
+        print_note(console, spent)
     if family.log10_fisher is not None:
         combined = {
             "pooled re-labelling": family.log10_pooled,
@@ -113,6 +116,21 @@ def _show_family(family: TestFamily, console: Console) -> None:
         inconclusive = any(not test.exchangeable for test in family.targets)
         print_note(console, f"all together{' but the inconclusive ones' if inconclusive else ''}, p: {shown}")
     console.print()
+
+
+def _cost_line(tests: Iterable[JudgedTest]) -> str:
+    """Return what a family's tests asked for and what the model computed; '' where nothing was asked."""
+    asked = [test for test in tests if (test.found.get("cost") or {}).get("requests")]
+    if not asked:
+        return ""
+    costs = [test.found["cost"] for test in asked]
+    told = _counted(sum(cost["requests"] for cost in costs), "request")
+    if all(cost.get("tokens") is not None for cost in costs):
+        told += f" for {_counted(sum(cost['tokens'] for cost in costs), 'token')}"
+    computed = [test.computed_tokens for test in asked]
+    if all(tokens is not None for tokens in computed):
+        told += f", {sum(tokens or 0 for tokens in computed):,} of them computed"
+    return f"cost: {told}"
 
 
 def _heading(family: TestFamily) -> str:
@@ -223,10 +241,10 @@ def _look_notes(looks: Mapping[str, Any], cost: Mapping[str, Any], *, every: boo
     first = f"first look p = {shown_p(looks['first_log10_p'])} (at {looks['share']:g} of the level)"
     if looks["second"]:
         more, whole = looks["second_cost"], cost
-        spent = f"{_tokens(whole)}, of them {_tokens(more)} for the second look"
+        spent = f"{_tokens(whole)} asked for, of them {_tokens(more)} for the second look"
         yield f"{first}, second look p = {shown_p(looks['second_log10_p'])}: {spent}"
     elif every:
-        yield f"{first}, no second look needed: {_tokens(cost)}"
+        yield f"{first}, no second look needed: {_tokens(cost)} asked for"
 
 
 def _tokens(cost: Mapping[str, Any]) -> str:

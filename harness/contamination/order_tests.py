@@ -120,6 +120,11 @@ class OrderTest:
         return relabelling_spread([[shard["canonical"], *shard["shuffled"]] for shard in shards]) if shards else None
 
     @property
+    def computed_tokens(self) -> int | None:
+        """Tokens that the model computed for the run; None in records of older versions."""
+        return self.record.efficiency.get("computed_tokens")
+
+    @property
     def testable(self) -> bool:
         """False if there are too few examples for a p-value at the level, so that no model was asked."""
         return bool(self.found.get("testable", True))
@@ -226,6 +231,7 @@ class JudgedTest(OrderTest):
             "retest_of": self.retest_of and self.retest_of.record.name,
             "family": self.family or self.model,
             "log10_p_exact_spread": self.spread,
+            "computed_tokens": self.computed_tokens,
             **self.found,
             **{f"log10_{name}": value for name, value in adjusted.items()},
             **{name: None if value is None else 10**value for name, value in adjusted.items()},

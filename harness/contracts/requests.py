@@ -274,6 +274,11 @@ class Response(_Pickled):
     """Number of tokens of the prompt or context, counted by the model; None if unknown."""
     completion_tokens: int | None = None
     """Number of tokens generated or scored; None if unknown."""
+    computed_tokens: int | None = field(default=None, compare=False)
+    """Of both, the tokens that the model computed for this request: without a beginning that it had read for another
+    request (a prefix cache). A text that is read in overlapping windows counts the tokens of each. None if unknown, or
+    if it is all of them. It is neither stored in the response cache nor with the examples.
+    """
     seconds: float = 0.0
     """This request's share of the model's wall time, in seconds; 0.0 if unknown."""
     truncated: bool = False

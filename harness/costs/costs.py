@@ -20,6 +20,9 @@ def costs(
     """Return the cost of all requests of a run, by name, without unknown values.
 
     - Answers from the cache count at their original cost; ``cached_share`` is their share.
+    - ``computed_tokens`` are the tokens that the model computed since the run was started: without answers from the
+      cache or of equal requests, and without beginnings that the model had read for another request (a prefix cache),
+      where it says so. All other numbers are those of the requests as they were asked.
     - ``tokens_per_second`` is completion tokens by the model's seconds.
     - ``model_flops`` is 2 · parameters · tokens, of prompt and completion alike: a multiplication and an addition for
       each parameter and token, without the part of attention that grows with the context (Kaplan et al. 2020, section
@@ -47,6 +50,7 @@ def costs(
         "cached_queries": usage.cached,
         "prompt_tokens": usage.prompt_tokens,
         "completion_tokens": usage.completion_tokens,
+        "computed_tokens": usage.computed_tokens,
         "model_seconds": round(usage.model_seconds, 6),
     }
     if usage.reasoning_tokens:

@@ -20,6 +20,10 @@ class Usage:
     """Tokens of all prompts."""
     completion_tokens: int = 0
     """Tokens generated or scored."""
+    computed_tokens: int = 0
+    """Tokens of both kinds that were computed since the run was started: none of cached answers, and none of beginnings
+    that the model had read for another request, where it says so.
+    """
     batched: int = 0
     """Number of answers that came in batches."""
     batched_tokens: tuple[int, int, int] = (0, 0, 0)
@@ -47,6 +51,9 @@ class Usage:
             self.other_gpus[response.other_gpu] += 1
         self.prompt_tokens += response.prompt_tokens or 0
         self.completion_tokens += response.completion_tokens or 0
+        if not response.cached:
+            asked = (response.prompt_tokens or 0) + (response.completion_tokens or 0)
+            self.computed_tokens += asked if response.computed_tokens is None else response.computed_tokens
         reasoning = 0
         if isinstance(request, GenerateRequest):  # greedy completions are one, repeated
             written = response.completions[: None if request.temperature > 0 else 1]

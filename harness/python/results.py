@@ -311,6 +311,7 @@ def _run_values(record: RunRecord, model: str) -> dict[str, Any]:
         "declined": record.declined.examples,
         "prompt_tokens": spent.get("prompt_tokens"),
         "completion_tokens": spent.get("completion_tokens"),
+        "computed_tokens": spent.get("computed_tokens"),
         "seconds": spent.get("wall_seconds"),
         "money": spent.get("money"),
         "currency": spent.get("currency"),

@@ -81,8 +81,8 @@ def decode_request(value: Mapping[str, Any], origin: Origin | None = None) -> Re
 
 
 def encode_response(response: Response) -> Json:
-    """Return a response as JSON values; whether it came from the cache is left out."""
-    value = _changed(response, "completions", "served", "cached")
+    """Return a response as JSON values, without what was cached or computed, which differs from start to start."""
+    value = _changed(response, "completions", "served", "cached", "computed_tokens")
     if response.completions:
         value["completions"] = [_encode_completion(completion) for completion in response.completions]
     if response.served:

@@ -35,8 +35,16 @@ class Usage(Checked):
     """The server's count of tokens."""
 
     prompt_tokens: Count | None = None
+    prompt_tokens_details: Any = None
     completion_tokens: Count | None = None
     completion_tokens_details: CompletionDetails | None = None
+
+    @property
+    def cached_tokens(self) -> int:
+        """Tokens of the prompt that were taken from the server's prompt cache; 0 if it does not say."""
+        details = self.prompt_tokens_details
+        tokens = details.get("cached_tokens") if isinstance(details, dict) else None
+        return max(0, tokens) if isinstance(tokens, int) else 0
 
     @property
     def reasoning_tokens(self) -> int:

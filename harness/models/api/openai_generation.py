@@ -133,6 +133,7 @@ class Generator:
         served: dict[Served, None] = {}
         spent = Cost()
         prompt_tokens: int | None = None
+        reused = 0
         while len(completions) < wanted:
             missing = wanted - len(completions)
             whole = Cost(cost.prompt, cost.completion * missing)
@@ -147,11 +148,13 @@ class Generator:
             completions += given
             served.update(dict.fromkeys(answer.served))
             prompt_tokens = usage.prompt_tokens if usage is not None else None
+            reused = min(usage.cached_tokens, prompt_tokens or 0) if usage is not None else 0
             spent += Cost(0, generated if generated is not None else sum(c.tokens or 0 for c in given))
         return Response(
             completions=tuple(completions) * (request.completions // wanted),
             prompt_tokens=prompt_tokens,
             completion_tokens=spent.completion,
+            computed_tokens=None if prompt_tokens is None else prompt_tokens - reused + spent.completion,
             served=tuple(served),
         )
 

@@ -49,6 +49,8 @@ class PendingScore:
     """True to report the vocabulary's moments as well."""
     seconds: float = 0.0
     """Seconds spent on it so far."""
+    computed: int = 0
+    """Tokens that were computed for it so far."""
     error: str | None = None
     """Why it has no answer; None if it may have one."""
     logprobs: list[tuple[float, ...]] = field(init=False)
@@ -69,12 +71,18 @@ class PendingScore:
         *,
         greedy: bool,
         seconds: float,
+        computed: int = 0,
         moments: tuple[tuple[float, float], ...] = (),
     ) -> list[tuple[int, Response]]:
-        """Take the answer to a span; return the request's number and response once all spans are answered."""
+        """Take the answer to a span, of which some tokens were computed for this request.
+
+        Returns:
+            The request's number and response once all spans are answered.
+        """
         self.logprobs[place], self._moments[place] = logprobs, moments
         self._greedy = self._greedy and greedy
         self.seconds += seconds
+        self.computed += computed
         self._missing -= 1
         return [] if self._missing else [(self.index, self._response())]
 
@@ -90,7 +98,8 @@ class PendingScore:
         if any(math.isnan(logprob) for logprob in logprobs):
             return Response(error=NO_NUMBERS)
         response = self.text.response(logprobs, greedy=self._greedy, seconds=self.seconds)
-        return replace(response, vocabulary_moments=tuple(chain.from_iterable(self._moments)))
+        moments = tuple(chain.from_iterable(self._moments))
+        return replace(response, vocabulary_moments=moments, computed_tokens=self.computed)
 
 
 def pending_scores(

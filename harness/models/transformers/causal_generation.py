@@ -60,18 +60,25 @@ class Draw:
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A generated completion, and its share of the batch's wall time in seconds; NaN logits make its logprob NaN."""
+    """A generated completion; NaN logits make its logprob NaN."""
 
     completion: Completion
     seconds: float
+    """Its share of the batch's wall time."""
+    computed: int
+    """Tokens that were read for it, and not for another completion before, and those that were generated."""
 
 
 @dataclass(slots=True)
 class Row:
-    """A completion while it is written: its tokens so far, their log-probabilities, and the seconds spent on it."""
+    """A completion while it is written: its tokens so far, their log-probabilities, and the seconds spent on it.
+
+    ``read`` is the number of its prompt's tokens that were not read for another completion.
+    """
 
     draw: Draw
     choice: Choice
+    read: int
     seconds: float = 0.0
     tokens: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
@@ -125,7 +132,7 @@ def _decode_batch(
 def new_row(draw: Draw) -> Row:
     """Return a completion with nothing written yet."""
     thoughts = None if draw.thinking is None else Thoughts(draw.thinking)
-    return Row(draw, Choice(draw.sampling, draw.prompt, _uniforms(draw)), thoughts=thoughts)
+    return Row(draw, Choice(draw.sampling, draw.prompt, _uniforms(draw)), len(draw.prompt), thoughts=thoughts)
 
 
 def _uniforms(draw: Draw) -> Iterator[float]:
@@ -179,7 +186,7 @@ def drawn_row(row: Row, tokenizer: TextTokenizer) -> Drawn:
         max_tokens=row.draw.max_tokens,
         thoughts=row.thoughts,
     )
-    return Drawn(completion, row.seconds)
+    return Drawn(completion, row.seconds, row.read + len(row.tokens))
 
 
 class _Steps:

@@ -72,7 +72,12 @@ class CausalLM:
                 yield from one.fail(place, NO_MEMORY)
             else:
                 yield from one.take(
-                    place, scored.logprobs, greedy=scored.greedy, seconds=scored.seconds, moments=scored.moments
+                    place,
+                    scored.logprobs,
+                    greedy=scored.greedy,
+                    seconds=scored.seconds,
+                    computed=scored.computed,
+                    moments=scored.moments,
                 )
 
     def _generate(self, asked: Sequence[tuple[int, GenerateRequest]]) -> Iterator[tuple[int, Response]]:
@@ -135,6 +140,7 @@ class _Written:
             else completions * self.request.completions,
             prompt_tokens=self.prompt_tokens,
             completion_tokens=sum(completion.tokens or 0 for completion in completions),
+            computed_tokens=sum(answer.computed for answer in drawn),
             seconds=sum(answer.seconds for answer in drawn),
             truncated=self.truncated,
         )

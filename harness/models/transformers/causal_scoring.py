@@ -29,6 +29,8 @@ class ScoredSpan:
     """For each, True if it was the model's first choice."""
     seconds: float
     """The span's share of its batch's wall time."""
+    computed: int
+    """Number of its tokens that were read or scored for it, and not for another span before."""
     moments: tuple[tuple[float, float], ...] = ()
     """Where they were asked for, at each scored token the mean and standard deviation of the natural log-probability of
     a token drawn from the prediction.
@@ -93,6 +95,7 @@ def _score_batch(
     read: list[int] = []
     targets: list[int] = []
     order: list[int] = []
+    computed: list[int] = []
     end = 0
     for row in batch:
         end += row.reads
@@ -101,6 +104,7 @@ def _score_batch(
             read += range(end - scored, end)
             targets += spans[index].tokens[-scored:]
             order.append(index)
+        computed += [len(row.tokens) + 1, *[1] * (len(row.spans) - 1)]
     places = torch.tensor(where, device=device).T
     with torch.inference_mode():
         logits, _ = runner.logits_at(tokens, places[0], places[1], use_cache=False)
@@ -111,10 +115,11 @@ def _score_batch(
         answers = torch.stack([column.float() for column in columns]).cpu().tolist()
     seconds = (time.perf_counter() - started) / len(order)
     found, start = [], 0
-    for index in order:
+    for index, tokens_read in zip(order, computed, strict=True):
         end = start + spans[index].scored
         logprobs, first, *rest = (column[start:end] for column in answers)
-        found.append((index, ScoredSpan(tuple(logprobs), all(first), seconds, tuple(zip(*rest, strict=True)))))
+        moments_found = tuple(zip(*rest, strict=True))
+        found.append((index, ScoredSpan(tuple(logprobs), all(first), seconds, tokens_read, moments_found)))
         start = end
     return found
 

@@ -226,6 +226,10 @@ class _Texts:
                 paths |= {number: self.held + path for number, path in row.paths.items()}
                 self._cache.put(new.row(place, len(row.tokens)))
         joined = {index: new_row(draws[index]) for _, index in entries}
+        for before, (number, index) in zip([None, *(number for number, _ in entries)], entries, strict=False):
+            joined[index].read = 0 if number == before else len(self._tree.sequences[number]) - depth
+            if before is not None and number != before:
+                joined[index].read -= max(0, self._tree.shared[number] - depth)
         self._mask.append_texts(self.held, [np.concatenate([trunk, paths[number]]) for number, _ in entries])
         self._last, self._path = last, np.concatenate([trunk, paths[last]])
         places = {number: place for place, number in enumerate(paths)}

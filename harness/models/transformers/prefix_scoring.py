@@ -174,6 +174,7 @@ class PrefixSharing:
             if not out_of_memory(error):
                 raise
             return  # to the plain path, which halves its batches
+        work.count(trunk.sequence, trunk.end - trunk.begin)
         yield from work.finished({number for number, _ in below}, time.perf_counter() - started)
         yield from self._branches(work, trunk.branches, kept)
         for child in trunk.trunks:
@@ -219,6 +220,8 @@ class PrefixSharing:
 
         for batch, seconds in run_batches(filled, size, work.budget, read):
             if seconds is not None:
+                for branch in (branch for group in batch for branch in group):
+                    work.count_branch(branch)
                 numbers = {number for group in batch for branch in group for number in range(branch.start, branch.end)}
                 answers = list(work.finished(numbers, seconds))
                 index, longest = max(answers, key=lambda answer: len(work.spans[answer[0]].tokens), default=(0, None))
@@ -277,6 +280,7 @@ class _Work:
     _missing: list[int] = field(init=False)
     _owners: list[int] = field(init=False)
     _seconds: list[float] = field(init=False)
+    _computed: list[int] = field(init=False)
 
     def __post_init__(self) -> None:
         self._missing = [span.scored for span in self.spans]
@@ -285,6 +289,7 @@ class _Work:
         self._logprobs = [0.0] * len(self._owners)
         self._greedy = [False] * len(self._owners)
         self._seconds = [0.0] * len(self.spans)
+        self._computed = [1] * len(self.spans)  # the last token, which is scored but not read
 
     def reads(self, number: int, begin: int, end: int) -> Iterator[Read]:
         """Yield depth, target and place of the answer for each scored token of a sequence between two depths."""
@@ -322,6 +327,16 @@ class _Work:
             self._logprobs[place], self._greedy[place] = logprob, first
             self._missing[self._owners[place]] -= 1
 
+    def count(self, number: int, tokens: int) -> None:
+        """Count tokens that were read for a sequence; the first of its spans has them, the others had none to read."""
+        self._computed[self.readers[number][0]] += tokens
+
+    def count_branch(self, branch: Branch) -> None:
+        """Count the tokens of a branch: of each sequence those that it does not share with the one before."""
+        for number in range(branch.start, branch.end):
+            known = branch.depth if number == branch.start else max(self.tree.shared[number], branch.depth)
+            self.count(number, len(self.tree.sequences[number]) - known)
+
     def finished(self, numbers: set[int], seconds: float) -> Iterator[tuple[int, ScoredSpan]]:
         """Yield the answers of sequences that are now complete, each with its share of the time."""
         readers = [index for number in sorted(numbers) for index in self.readers[number]]
@@ -330,7 +345,5 @@ class _Work:
             if self._missing[index] == 0:
                 self._missing[index] = -1
                 start, end = self._first_place[index], self._first_place[index + 1]
-                yield (
-                    index,
-                    ScoredSpan(tuple(self._logprobs[start:end]), all(self._greedy[start:end]), self._seconds[index]),
-                )
+                logprobs, greedy = tuple(self._logprobs[start:end]), all(self._greedy[start:end])
+                yield index, ScoredSpan(logprobs, greedy, self._seconds[index], self._computed[index])

@@ -68,7 +68,11 @@ def _job(
             return [(index, Response(error=problem))]
         written = sorted(output.outputs, key=lambda one: one.index)
         completions = [_completion(one, request, tokenizer) for one in written]
-        return [(index, _response(completions, request, prompt, truncated, seconds))]
+        response = _response(completions, request, prompt, truncated, seconds)
+        if response.error is None:
+            read = len(prompt) - (output.num_cached_tokens or 0)
+            response = replace(response, computed_tokens=read + (response.completion_tokens or 0))
+        return [(index, response)]
 
     return Job(prompt, params, take)
 

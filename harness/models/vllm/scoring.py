@@ -117,14 +117,21 @@ class Scoring:
                 self.again.append(self._ends(row, False))
                 for part in row.parts:
                     part.asked.seconds += seconds / len(row.parts)
+                row.parts[0].asked.computed += _read_tokens(output, row.prompt)
                 return []
             answered: list[tuple[int, Response]] = []
-            for part in row.parts:
+            for number, part in enumerate(row.parts):
                 if found is None:
                     answered += part.asked.fail(part.place, output)
                 else:
                     logprobs, greedy = found.of(part.span)
-                    answered += part.asked.take(part.place, logprobs, greedy=greedy, seconds=seconds / len(row.parts))
+                    answered += part.asked.take(
+                        part.place,
+                        logprobs,
+                        greedy=greedy,
+                        seconds=seconds / len(row.parts),
+                        computed=1 if number else 1 + _read_tokens(output, row.prompt),
+                    )
             return answered
 
         ends = list(dict.fromkeys(part.span.tokens[-1] for part in row.parts))
@@ -140,7 +147,9 @@ class Scoring:
                 return part.asked.fail(part.place, output)
             rows = prompt_rows(output, part.span.tokens, part.span.scored) or [(math.nan, False)] * part.span.scored
             logprobs, greedy = tuple(logprob for logprob, _ in rows), all(first for _, first in rows)
-            return part.asked.take(part.place, logprobs, greedy=greedy, seconds=seconds)
+            return part.asked.take(
+                part.place, logprobs, greedy=greedy, seconds=seconds, computed=_read_tokens(output, part.span.tokens)
+            )
 
         return Job(part.span.tokens, _params([], part.span.scored + 1, False), take)
 
@@ -218,6 +227,11 @@ def read_row(output: Any, prompt: Tokens, scored: int) -> RowLogprobs | None:
     return RowLogprobs(
         before, dict(zip(written.logprobs.token_ids, written.logprobs.logprobs, strict=True)), written.token_ids[0]
     )
+
+
+def _read_tokens(output: Any, prompt: Tokens) -> int:
+    """Return how many tokens of a prompt the engine read, and did not take from its prefix cache."""
+    return len(prompt) - (output.num_cached_tokens or 0)
 
 
 def prompt_rows(output: Any, prompt: Tokens, count: int) -> list[tuple[float, bool]] | None:

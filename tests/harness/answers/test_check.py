@@ -104,6 +104,7 @@ def test_a_failure_fits_every_request() -> None:
         (PLAIN, {"completions": completion(finish_reason="unfinished_reasoning")}, "after reasoning that did not end"),
         (PLAIN, {"logprobs": (-1.0,)}, "logprobs, which were not asked for"),
         (PLAIN, {"prompt_tokens": 10**399}, "prompt_tokens of about 2 to the power of 1326; at most"),
+        (PLAIN, {"computed_tokens": -1}, "computed_tokens of -1"),
         (PLAIN, {"prompt_tokens": 10**6}, "prompt_tokens of 1000000; at most 65,588 are plausible"),
         (PLAIN, {"completion_tokens": 10**6}, "completion_tokens of 1000000"),
         (PLAIN, {"completion_tokens": True}, "completion_tokens of True"),

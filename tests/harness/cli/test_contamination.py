@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -61,6 +62,24 @@ def test_the_same_command_again_asks_nothing(harness: Any, file: Path) -> None:
     # Other bytes are other data.
     file.write_text(file.read_text().replace("amber", "umber"))
     assert json.loads(harness(*ASKED, "--json").out) != json.loads(first.out)
+
+
+@pytest.mark.usefixtures("file")
+def test_the_report_has_the_tokens_that_were_asked_for_and_those_computed(harness: Any) -> None:
+    """A second start has all answers in the cache: it asks for as many tokens and computes none."""
+    first, second = harness(*ASKED), harness(*ASKED, "--force")
+    asked, computed = cost_of(first.out)
+    assert 0 < computed <= asked
+    assert cost_of(second.out) == (asked, 0)
+    (test,) = json.loads(harness("contamination", "report", "contamination", "--json").out)["models"][0]["tests"]
+    assert (test["cost"]["tokens"], test["computed_tokens"]) == (asked, 0)
+
+
+def cost_of(shown: str) -> tuple[int, int]:
+    """Return the tokens that were asked for and those computed."""
+    (line,) = re.findall(r"cost: [\d,]+ requests for ([\d,]+) tokens, ([\d,]+) of them computed", shown)
+    asked, computed = (int(number.replace(",", "")) for number in line)
+    return asked, computed
 
 
 def test_a_test_is_one_line_where_no_terminal_is(harness: Any, file: Path) -> None:

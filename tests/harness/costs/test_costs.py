@@ -7,12 +7,13 @@ from harness.costs.usage import Usage
 
 
 def test_by_hand() -> None:
-    usage = Usage(queries=8, cached=2, prompt_tokens=900, completion_tokens=100, model_seconds=4.0)
+    usage = Usage(queries=8, cached=2, prompt_tokens=900, completion_tokens=100, computed_tokens=600, model_seconds=4.0)
     assert costs(usage, {"parameters": 1_000_000, "architecture": "gpt2"}) == {
         "queries": 8,
         "cached_queries": 2,
         "prompt_tokens": 900,
         "completion_tokens": 100,
+        "computed_tokens": 600,
         "model_seconds": 4.0,
         "cached_share": 0.25,
         "tokens_per_second": 25.0,
@@ -21,7 +22,7 @@ def test_by_hand() -> None:
 
 
 def test_what_is_not_known_is_left_out() -> None:
-    plain = {"queries", "cached_queries", "prompt_tokens", "completion_tokens", "model_seconds"}
+    plain = {"queries", "cached_queries", "prompt_tokens", "completion_tokens", "computed_tokens", "model_seconds"}
     assert set(costs(Usage(), {})) == plain
     assert set(costs(Usage(queries=1, prompt_tokens=5), {"parameters": 0})) == plain | {"cached_share"}
 

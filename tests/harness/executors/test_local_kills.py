@@ -55,7 +55,7 @@ def resumed(results: Path) -> dict[str, Any]:
     """Return what of each run's files must not depend on whether it was interrupted."""
     found = written(results)
     for value, _ in found.values():
-        for key in ("cached_queries", "cached_share"):
+        for key in ("cached_queries", "cached_share", "computed_tokens"):
             del value["efficiency"][key]
     return found
 

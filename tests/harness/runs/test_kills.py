@@ -80,7 +80,7 @@ codes.append(os.waitpid(start("killed", "log-killed"), 0)[1])
 print(json.dumps({"codes": codes, "kept": kept}))
 """
 
-_TIMES = ("wall_seconds", "cached_queries", "cached_share", "energy_joules")
+_TIMES = ("wall_seconds", "cached_queries", "cached_share", "computed_tokens", "energy_joules")
 
 
 def comparable(file: Path) -> dict[str, Any]:

@@ -147,6 +147,10 @@ def test_a_response_survives_the_cache(response: Response) -> None:
     assert decode_response(json.loads(json.dumps(encode_response(response)))) == response
 
 
+def test_what_was_cached_or_computed_is_not_written() -> None:
+    assert encode_response(Response(prompt_tokens=9, computed_tokens=2, cached=True)) == {"prompt_tokens": 9}
+
+
 def test_a_question_does_not_say_where_it_comes_from() -> None:
     request = GenerateRequest("Q:", 5, origin=Origin("test-1", trial=2))
     assert encode_request(request) == {"ask": "generate", "prompt": "Q:", "max_tokens": 5}

@@ -135,6 +135,18 @@ def test_tokens_of_completions_that_come_one_at_a_time_are_counted_once(connect:
 
 
 @pytest.mark.parametrize(
+    ("details", "computed"),
+    [({"cached_tokens": 64}, 41), ({"cached_tokens": 10**9}, 5), ({"cached_tokens": "?"}, 105), (None, 105), ([], 105)],
+)
+def test_tokens_of_the_server_s_prompt_cache_are_not_computed(connect: Connect, details: Any, computed: int) -> None:
+    usage = {"prompt_tokens": 100, "completion_tokens": 5, "prompt_tokens_details": details}
+    answer = {"choices": [{"message": {"content": "a"}, "finish_reason": "stop"}], "usage": usage}
+    _, model = connect(Ways(says=lambda path, body: (200, answer) if "messages" in body else None))
+    (response,) = ask(model, [GenerateRequest(CONVERSATION, 5)])
+    assert (response.prompt_tokens, response.completion_tokens, response.computed_tokens) == (100, 5, computed)
+
+
+@pytest.mark.parametrize(
     "ways",
     [Ways(), Ways(echo=1), Ways(bos="<s>"), Ways(tokenizes=True, echo=1)],
     ids=["texts", "longer", "marked", "tokens"],

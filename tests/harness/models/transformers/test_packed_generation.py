@@ -90,6 +90,33 @@ def test_completions_are_those_of_the_plain_path(
         assert one.seconds > 0
 
 
+@pytest.mark.parametrize("side_by_side", [10**6, 400])
+def test_computed_tokens_are_those_that_are_read_and_generated(
+    tiny_checkpoint: Make, monkeypatch: pytest.MonkeyPatch, side_by_side: int
+) -> None:
+    monkeypatch.setitem(packed_generation.SIDE_BY_SIDE, "cpu", side_by_side)
+    monkeypatch.setattr(packed_generation, "LEAST_SAVED", 2)
+    monkeypatch.setattr(packed_rows, "SHORTEST_ROW", 8)
+    read: list[int] = []
+    inner = packed_rows.read_rows
+
+    def counted(runner: Any, rows: Any, *arguments: Any, **others: Any) -> Any:
+        read.append(sum(len(row.tokens) for row in rows))
+        return inner(runner, rows, *arguments, **others)
+
+    monkeypatch.setattr(packed_generation, "read_rows", counted)
+    folder = str(tiny_checkpoint("gpt2"))
+    answers = ask(HuggingFaceModel(folder, device=DEVICE), prompts(24))
+    generated = sum(answer.completion_tokens or 0 for answer in answers)
+    assert sum(answer.computed_tokens or 0 for answer in answers) == sum(read) + generated
+    assert sum(read) < sum(answer.prompt_tokens or 0 for answer in answers)
+
+    monkeypatch.setattr(shared_scoring, "why_not_shareable", lambda *_: "a test")
+    for request, plain in zip(prompts(24), ask(HuggingFaceModel(folder, device=DEVICE), prompts(24)), strict=True):
+        draws = request.completions if request.temperature else 1
+        assert plain.computed_tokens == draws * (plain.prompt_tokens or 0) + (plain.completion_tokens or 0)
+
+
 def test_a_header_is_read_once_for_all_texts(tiny_checkpoint: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     model = HuggingFaceModel(str(tiny_checkpoint("llama")), device=DEVICE)
     read = tokens_read(model, monkeypatch)

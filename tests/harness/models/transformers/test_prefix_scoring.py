@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from harness import Response, ScoreRequest, SequenceRequest
 from harness.models.tokens.windows import Span
-from harness.models.transformers import packed_rows, prefix_tree
+from harness.models.transformers import causal_scoring, packed_rows, prefix_tree
 from harness.models.transformers import prefix_scoring as shared_scoring
 from harness.models.transformers.batching import Budget
 from harness.models.transformers.causal_scoring import score_spans
@@ -99,6 +99,42 @@ def test_random_tries_are_scored_as_alone(
         assert answer.logprobs == pytest.approx(alone.logprobs, abs=1e-4)
         assert answer.greedy == alone.greedy
         assert answer.seconds > 0
+
+
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
+@given(spans=tries(), tokens=st.sampled_from([1, 64, 200, 5000]), alone=st.booleans())
+def test_computed_tokens_are_those_that_are_read(
+    loaded: Callable[[str], ModelRunner], eager_sharing: None, spans: list[Span[int]], tokens: int, alone: bool
+) -> None:
+    """Each span also has its last token, which is scored and not read."""
+    read: list[int] = []
+    with pytest.MonkeyPatch.context() as patched:
+        for module, name, place in ((shared_scoring, "read_rows", 1), (causal_scoring, "_score_batch", 2)):
+            patched.setattr(module, name, counting(getattr(module, name), place, read))
+        patched.setattr(PrefixSharing, "check", lambda *_, **__: None)
+        sharing = PrefixSharing(loaded("gpt2"))
+        if alone:
+            sharing.refused = "a test"
+        answers = dict(sharing.score(spans, Budget(tokens, 10_000), pad=0))
+    computed = [answer.computed for answer in answers.values() if answer is not None]
+    assert len(computed) == len(spans)
+    assert sum(computed) - len(spans) == sum(read)
+    assert all(0 < answer.computed <= len(spans[index].tokens) for index, answer in answers.items() if answer)
+    if alone:
+        assert sum(computed) == sum(map(len, {span.tokens[:-1] for span in spans})) + len(spans)
+
+
+def counting(function: Callable[..., Any], place: int, read: list[int]) -> Callable[..., Any]:
+    """Return the function, noting the tokens of the rows that are its argument at a place."""
+
+    def counted(*arguments: Any, **others: Any) -> Any:
+        found = function(*arguments, **others)
+        read.append(sum(len(row.tokens) for row in arguments[place]))
+        return found
+
+    return counted
 
 
 @pytest.fixture

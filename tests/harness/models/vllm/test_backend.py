@@ -136,8 +136,11 @@ class TestRealEngine:
             return inner(output, prompt, scored)
 
         monkeypatch.setattr(vllm_scoring, "read_row", spy)
-        ask(llama, [ScoreRequest(HEADER + "Question: a new one?", f" {letter}") for letter in "ABAB"])
+        answers = ask(llama, [ScoreRequest(HEADER + "Question: a new one?", f" {letter}") for letter in "ABAB"])
         [(length, cached)] = read
+        assert sum(answer.computed_tokens or 0 for answer in answers) == length - cached + 4
+        [written] = ask(llama, [GenerateRequest(HEADER + "Question: a new one?", max_tokens=2)])
+        assert (written.computed_tokens or 0) <= length - cached + 2
         assert length - vllm_engine.CPU_BLOCK - 40 < cached < length
 
     def test_what_the_cache_covers_is_asked_again(self, llama: VllmModel, reference: HuggingFaceModel) -> None:
