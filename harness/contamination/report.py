@@ -28,8 +28,9 @@ class TestFamily:
     tests: tuple[JudgedTest, ...]
     """The tests; re-tests and controls follow the target that they belong to."""
     log10_pooled: float | None = None
-    """Log10 p of the re-labelling test of all shards together, which finds a weak but general dependence. Like the
-    combinations below, of the targets whose order is exchangeable; None for fewer than two."""
+    """Log10 p of the re-labelling test of all shards together, which finds a weak but general dependence. It reads the
+    first looks alone: the sets with a second look were chosen by their answers. Like the combinations below, of the
+    targets whose order is exchangeable; None for fewer than two."""
     log10_fisher: float | None = None
     """Fisher's combination of the p-values."""
     log10_cauchy: float | None = None
@@ -167,10 +168,6 @@ def _family(
     if shared_order or len(together) < 2:
         return family
     files = [*valid, *(test for one in parts for test in one.exchangeable)]
-    tables = [
-        [[row["canonical"], *row["shuffled"]] for row in test.found["shard_scores"]]
-        for test in files
-        if test.found.get("shard_scores")
-    ]
+    tables = [test.unselected_scores for test in files if test.found.get("shard_scores")]
     pooled = pooled_relabelling(tables).log10_p if len(tables) == len(files) else None
     return replace(family, log10_pooled=pooled, log10_fisher=fisher(together), log10_cauchy=cauchy(together))

@@ -93,7 +93,8 @@ def cauchy(log10_ps: Sequence[float]) -> float:
 
     The tail of Cauchy's distribution at the mean of cot(πp). Its far tail is right whatever the dependence between
     normal test statistics (Liu and Xie 2020, theorem 1), elsewhere only approximately; for independent tests it is
-    exact. p-values above 0.999 count as 0.999, so that one of 1 does not cancel the others (compare Fang et al. 2023).
+    exact but for p-values above 0.999, which count as 0.999, so that one of 1 does not cancel the others (compare Fang
+    et al. 2023). For 57 tests, this raises 0.05 to 0.0507 and 0.01 to 0.0100 (a million draws of uniform p-values).
 
     Raises:
         ValueError: There is no test, or a value is not the log10 of a p-value.

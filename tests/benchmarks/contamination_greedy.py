@@ -3,6 +3,7 @@
     python tests/benchmarks/contamination_greedy.py factors MODELS/lab3    words, tokens or characters; contexts; heads
     python tests/benchmarks/contamination_greedy.py server MODELS/lab3     through a server without log-probabilities
     python tests/benchmarks/contamination_greedy.py size MODELS/lab3       false alarms over random orders
+    python tests/benchmarks/contamination_greedy.py slices MODELS/lab3     every slice with the defaults, controls too
 
 The folder holds the checkpoint, and in ``examples`` the slices ``<set>_<rows>_x<copies>.jsonl``. ``server`` serves the
 checkpoint on this machine by the OpenAI protocol, without log-probabilities, and runs the harness against it; the
@@ -55,6 +56,7 @@ from harness import Completion, Example, GenerateRequest, Instance, Request, Res
 from harness.cli.run import execute
 from harness.models.transformers.huggingface import HuggingFaceModel
 from harness.runs.runner import Settings
+from harness.statistics.families import holm
 from harness.sweeps.load import sweep_from_mapping
 from metrics.contamination import Contamination
 
@@ -252,6 +254,29 @@ def show_size(model: Path, file: Path, orders: int, settings: dict[str, Any]) ->
             )
 
 
+def show_slices(model: Path, files: Sequence[Path], settings: dict[str, Any]) -> None:
+    tokens = HuggingFaceModel(str(model), device="cpu")
+    found: dict[Path, tuple[float, float]] = {}
+    print(f"{'slice':<42} {'calls':>7} {'1/E':>7}  all: {'calls':>7} {'log10 p':>7}")
+    for file in files:
+        greedy, texts = Greedy(model), texts_of(file)
+        early = offline(texts, greedy, tokens, settings)
+        full = offline(texts, greedy, tokens, {**settings, "stop": False})
+        found[file] = early["headline_log10_p"], full["headline_log10_p"]
+        print(
+            f"{file.stem:<42} {early['cost']['requests']:>7} {found[file][0]:>7.2f}       "
+            f"{full['cost']['requests']:>7} {found[file][1]:>7.2f}",
+            flush=True,
+        )
+    targets = [file for file in files if not file.stem.endswith("_x0")]
+    for column, name in enumerate(("1/E", "ranks over all calls")):
+        adjusted = holm([found[file][column] for file in targets], log10=True)
+        below = [f"{file.stem} {log10_p:.2f}" for file, log10_p in zip(targets, adjusted, strict=True) if log10_p <= -2]
+        print(f"{name}: at most 0.01 after Holm over {len(targets)}: {', '.join(below) or 'none'}")
+        controls = sorted(10 ** found[file][column] for file in files if file not in targets)
+        print(f"{name}: p of {len(controls)} controls: {', '.join(f'{p:.3f}' for p in controls)}", flush=True)
+
+
 def show_factors(model: Path, files: Sequence[Path]) -> None:
     greedy, tokens = Greedy(model), HuggingFaceModel(str(model), device="cpu")
     variants: dict[str, dict[str, Any]] = {
@@ -276,19 +301,26 @@ def show_factors(model: Path, files: Sequence[Path]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("factors", "server", "size"))
+    parser.add_argument("what", choices=("factors", "server", "size", "slices"))
     parser.add_argument("model", type=Path)
-    parser.add_argument("--slice", action="append", help=f"repeatable (default: {', '.join(STRONG)})")
+    parser.add_argument("--slice", action="append", help=f"repeatable (default: {', '.join(STRONG)}; slices: all)")
     parser.add_argument("--orders", type=int, default=200)
     parser.add_argument("--cut", default="tokens")
+    parser.add_argument("--tokens", type=int, default=32, help="tokens, or pieces of four characters, to predict")
     given = parser.parse_args()
     torch.set_num_threads(1)
-    files = [given.model / "examples" / f"{name}.jsonl" for name in given.slice or STRONG]
+    settings = {"cut": given.cut, "tokens": given.tokens}
+    names = given.slice or STRONG
+    if given.what == "slices" and not given.slice:
+        names = sorted(file.stem for file in (given.model / "examples").glob("*.jsonl"))
+    files = [given.model / "examples" / f"{name}.jsonl" for name in names]
     if given.what == "server":
-        show_server(given.model, files, {"cut": given.cut})
+        show_server(given.model, files, settings)
     elif given.what == "size":
         for file in files:
-            show_size(given.model, file, given.orders, {"cut": given.cut})
+            show_size(given.model, file, given.orders, settings)
+    elif given.what == "slices":
+        show_slices(given.model, files, settings)
     else:
         show_factors(given.model, files)
 

@@ -10,6 +10,15 @@ Data sets whose p₁ is above a limit c, 0.2, get no second look and keep p = p�
 P(p ≤ α) ≤ P(p₁ ≤ wα) + P(p₂ ≤ (1 - w)α) ≤ α, although the second look contains the first (Bonferroni's inequality
 with weights: Genovese, Roeder and Wasserman 2006, Biometrika 93:509-524; as a fixed budget for interim looks: Haybittle
 1971, British Journal of Radiology 44:793-797). For α ≥ c, p ≤ α exactly where p₁ ≤ α.
+
+This holds for any rule for the second look, and for families of data sets whose orders are independent. Let p* be the
+p-value of a data set that gets a second look whenever p₁ ≤ c. It depends on that data set alone, P(p* ≤ α) ≤ α as
+above, and p ≥ p*. Holm, Fisher and Cauchy, which reject less often when p-values rise, therefore keep their level even
+if other data sets decide about second looks. In fact only a data set's own first look decides, so the p-values are
+independent, as Benjamini and Hochberg's correction assumes.
+
+It does not hold for the scores: data sets with a second look were chosen by their answers, so that ranks among all
+their orders are not uniform. A test of several data sets' scores may only read their first looks.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from harness.contamination.order_tests import JudgedTest, judged_tests
 from harness.contamination.p_values import shown_p
 from harness.contamination.report import build_report
+from harness.contamination.statistics.relabelling import pooled_relabelling
 from harness.contamination.statistics.shared_rows import row_digests
 from harness.contamination.statistics.verdict import Verdict
 from harness.contracts import Split
@@ -378,6 +379,23 @@ def test_files_of_a_model_are_combined_and_models_on_a_file_are_not() -> None:
         assert family.shared_order
         assert family.log10_pooled is family.log10_fisher is family.log10_cauchy is None
         assert all(test.log10_q_bh is None for test in family.targets)
+
+
+def test_a_second_look_does_not_count_in_the_pooled_test() -> None:
+    """Who gets a second look depends on the first one's answers, so the pooled test must not read it."""
+
+    def pooled(*seconds: float | None) -> float | None:
+        records = []
+        for number, second in enumerate(seconds):
+            shuffled = [1.0, 2.0, 3.0, 4.0, 5.0] + ([] if second is None else [second] * 20)
+            shards = [{"canonical": 3.5 + shard / 10, "shuffled": shuffled} for shard in range(8)]
+            looks = {"shuffles": 5, "second": second is not None}
+            records.append(run("a:1", f"data{number}", -1, shard_scores=shards, looks=looks))
+        (family,) = build_report(records).models
+        return family.log10_pooled
+
+    first_looks = [[[3.5 + shard / 10, 1.0, 2.0, 3.0, 4.0, 5.0] for shard in range(8)]] * 2
+    assert pooled(None, None) == pooled(0.0, None) == pooled(0.0, 9.0) == pooled_relabelling(first_looks).log10_p
 
 
 def subject(model: str, name: str, log10_p: float, **found: Any) -> RunRecord:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from random import Random
 
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from harness.contamination.statistics.boundaries import Boundary, Stretch
 from harness.contamination.statistics.looks import combined_looks, look_log10_p
 from harness.contamination.statistics.relabelling import relabelling_test
+from harness.statistics.families import benjamini_hochberg, fisher, holm
 
 LOG10_P = st.floats(-50, 0)
 SHARE = st.floats(0.01, 0.99)
@@ -51,6 +53,28 @@ def test_it_keeps_every_level_under_the_worst_rule(grid: int, share: int, limit:
     )
     for level in (0.01, 0.05, 0.2, 0.5, 0.9):
         assert sum(p <= level + 1e-12 for p in found) <= level * grid + 1e-6
+
+
+@given(st.integers(2, 12), st.integers(1, 29), st.integers(1, 30), st.randoms(use_true_random=False))
+def test_a_family_keeps_its_levels_even_if_other_sets_decide_who_gets_a_second_look(
+    grid: int, share: int, limit: int, random: Random
+) -> None:
+    """Two independent data sets; all outcomes are equally likely, and any rule chooses the second looks."""
+    looks = [list(range(1, grid + 1)) for _ in range(2)]
+    for look in looks:
+        random.shuffle(look)
+    outcomes = []
+    for first in itertools.product(range(grid), repeat=2):
+        family = [
+            combined_looks(
+                math.log10((i + 1) / grid), math.log10(look[i] / grid) if again else None, share / 30, limit / 30
+            )
+            for i, look, again in zip(first, looks, random.choices([True, False], k=2), strict=True)
+        ]
+        outcomes.append((min(holm(family, log10=True)), min(benjamini_hochberg(family, log10=True)), fisher(family)))
+    for found in zip(*outcomes, strict=True):
+        for level in (0.01, 0.05, 0.2, 0.5, 0.9):
+            assert sum(10**log10_p <= level + 1e-12 for log10_p in found) <= level * grid**2 + 1e-6
 
 
 def test_a_look_is_both_tests_by_bonferroni() -> None:
