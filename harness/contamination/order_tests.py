@@ -45,6 +45,10 @@ class _Diagnostic(BaseModel):
 
 class _Looks(BaseModel):
     shuffles: Annotated[int, Strict(), Field(ge=1)]
+    share: Annotated[_Number, Field(gt=0, lt=1)]
+    open: Annotated[_Number, Field(gt=0, le=1)]
+    first_log10_p: Annotated[_Number, Field(le=0)]
+    second: Annotated[bool, Strict()]
 
 
 class _Found(BaseModel):

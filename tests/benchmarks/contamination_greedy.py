@@ -28,7 +28,9 @@ Through the server with the adapter's defaults, high school psychology takes 4,1
 16,220 calls until 0.003 (2e-4 after 20,105). The same answers without a server give the same p.
 
 Rejections over 200 random orders of the slice of professional psychology, with exact intervals: ranks 0.030 (0.011 to
-0.064) at 0.05 and 0.015 (0.003 to 0.043) at 0.01; 1/evidence 0.025 (0.008 to 0.057) and 0.005 (0.000 to 0.028).
+0.064) at 0.05 and 0.015 (0.003 to 0.043) at 0.01; 1/evidence 0.025 (0.008 to 0.057) and 0.005 (0.000 to 0.028). Of
+the slice of PIQA: ranks 0.045 (0.021 to 0.084) and 0.010 (0.001 to 0.036); 1/evidence 0.005 (0.000 to 0.028) and 0
+(0.000 to 0.018).
 
 The signal lies inside of words: a model that remembers a text is seldom sure of a word before its first letters.
 """
