@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 from statistics import NormalDist, median
 
-from harness.contracts import Scale
+from harness.contracts import Estimate, Scale
+from harness.errors import DataError
 from harness.leaderboard.aggregate import Counting
 from harness.leaderboard.cells import Cell, cell_of, has_number, main_stat
 from harness.leaderboard.checkpoints import Series
-from harness.leaderboard.columns import Group
+from harness.leaderboard.columns import Group, agreed
+from harness.leaderboard.comparison import matched_prompts
 from harness.leaderboard.paired_scores import Answers, PairedScores, compare_answers
 from harness.leaderboard.pairwise import ALPHA
 from harness.leaderboard.prompt_variants import common_table
-from harness.statistics import holm
+from harness.leaderboard.scales import common_scale
+from harness.statistics import FEWEST_CONDITIONS, ConditionEffects, combined, holm, paired_condition_effects
 from harness.statistics.power import LEVEL, POWER
 from harness.statistics.quantiles import normal_quantile
 from harness.statistics.signal_noise import SignalNoise, change_signal, training_signal
@@ -36,9 +39,13 @@ class Change:
     p: float
     """The p-value of the hypothesis that nothing changed."""
     could_show: float | None
-    """The smallest true change that is shown with a power of 0.8 after Holm's correction; None if none is."""
+    """The smallest true change that is shown with a power of 0.8 after Holm's correction; None if none is, or over
+    prompts."""
     paired: bool
-    """True if the same instances are compared; False if their scores are unknown."""
+    """True if the same instances are compared under the same prompts; False if their scores are unknown."""
+    over_prompts: bool = False
+    """True if the error allows for differences between variants of a prompt. A few prompts do not tell what a
+    comparison could show."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +82,18 @@ class SeriesChanges:
         return found if found < math.inf else None
 
     @property
+    def over_prompts(self) -> bool:
+        """True if errors allow for differences between variants of a prompt."""
+        return any(change.over_prompts for change in self.changes)
+
+    @property
     def needed(self) -> int | None:
-        """Number of instances with which a typical true change is shown with a power of 0.8; None without a signal."""
+        """Number of instances with which a typical true change is shown with a power of 0.8.
+
+        None without a signal, or over prompts, whose part of the error does not depend on the instances.
+        """
         signal = self.signal
-        if signal is None or not signal.signal or not signal.noise or not self.count:
+        if self.over_prompts or signal is None or not signal.signal or not signal.noise or not self.count:
             return None
         return math.ceil(self.count * (_reach(LEVEL) * signal.noise / signal.signal) ** 2)
 
@@ -142,22 +157,44 @@ def _change(
 ) -> Change | None:
     """Return the change of a column's score; None if its error is unknown."""
     parts = [_paired(earlier[key], later[key]) for key in sorted(earlier)] if earlier.keys() == later.keys() else []
-    known = [part for part in parts if part is not None and part.variance is not None]
+    known = [part for part in parts if part is not None]
     if parts and len(known) == len(parts):
-        if len(known) == 1:
-            (one,) = known
-            variance = (one.variance or 0.0) / one.count
-            return Change(one.difference, variance, one.p, one.detectable(comparisons), paired=True)
-        difference = math.fsum(part.difference for part in known) / len(known)
-        return _normal(
-            difference,
-            math.fsum((part.variance or 0.0) / part.count for part in known) / len(known) ** 2,
-            comparisons,
-            paired=True,
-        )
+        return _pooled(known, comparisons)
     if first.mean is None or second.mean is None or first.stderr is None or second.stderr is None:
         return None
     return _normal(second.mean - first.mean, first.stderr**2 + second.stderr**2, comparisons, paired=False)
+
+
+def _pooled(parts: Sequence[_Part], comparisons: int) -> Change:
+    """Return the change of the mean over the parts of a scenario."""
+    effects = [part.effects for part in parts if part.effects is not None]
+    if len(effects) == len(parts) and agreed(part.prompts for part in parts) is not None:
+        joined = _joined(effects)
+        error = joined.estimate.stderr or 0.0
+        p = joined.p() if error else 1.0
+        return Change(joined.estimate.value, error * error, p, None, paired=True, over_prompts=True)
+    if len(parts) == 1:
+        (one,) = parts
+        return Change(
+            one.scores.difference, one.variance, one.scores.p, one.scores.detectable(comparisons), paired=True
+        )
+    difference = math.fsum(part.scores.difference for part in parts) / len(parts)
+    variance = math.fsum(part.variance for part in parts) / len(parts) ** 2
+    found = _normal(difference, variance, comparisons, paired=True)
+    return replace(found, could_show=None, over_prompts=True) if effects else found
+
+
+def _joined(effects: Sequence[ConditionEffects]) -> ConditionEffects:
+    """Return the mean of several parts' differences: a prompt changes all parts at once."""
+    count = len(effects)
+    errors = [each.instances.stderr or 0.0 for each in effects]
+    instances = Estimate(
+        math.fsum(each.instances.value for each in effects) / count,
+        sum(each.instances.clusters or each.instances.count for each in effects),
+        math.sqrt(math.fsum(error * error for error in errors)) / count,
+    )
+    means = [math.fsum(each) / count for each in zip(*(each.means for each in effects), strict=True)]
+    return combined(instances, means, math.fsum(each.noise for each in effects) / count**2, None)
 
 
 def _normal(difference: float, variance: float, comparisons: int, *, paired: bool) -> Change:
@@ -173,24 +210,67 @@ def _reach(level: float) -> float:
     return normal_quantile(1.0 - level / 2.0) + normal_quantile(POWER)
 
 
-def _paired(earlier: RunRecord, later: RunRecord) -> PairedScores | None:
-    """Return the comparison of two runs on the instances that both scored; None if there are none."""
-    one, other, stat = earlier.instance_scores, later.instance_scores, main_stat(later)
-    if one is None or other is None or stat is None or not has_number(earlier):
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """The paired comparison of a part of a scenario."""
+
+    scores: PairedScores
+    """On the instances that both scored, each with its mean over the prompts that both have."""
+    variance: float
+    """The squared standard error of the difference."""
+    effects: ConditionEffects | None
+    """The difference over instances and prompts; None if there are too few prompts."""
+    prompts: tuple[str, ...]
+    """The prompts in words."""
+
+
+def _paired(earlier: RunRecord, later: RunRecord) -> _Part | None:
+    """Return the comparison of two runs on the instances that both scored; None if there are none.
+
+    Of variants of a prompt, those are compared that both have.
+    """
+    try:
+        variants = matched_prompts(earlier, later)
+    except DataError:  # they have none in common
         return None
-    return _compared(one, other, stat.scale, later.spec.main_metric)
+    runs = [run for one_prompt in zip(*variants.values(), strict=True) for run in one_prompt]
+    scores = [run.instance_scores for run in runs if run.instance_scores is not None and has_number(run)]
+    if len(scores) < len(runs):
+        return None
+    scales = tuple(stat.scale for run in runs if (stat := main_stat(run)) is not None)
+    return _compared(tuple(scores), scales, later.spec.main_metric, tuple(variants))
 
 
 @lru_cache(maxsize=10_000)
-def _compared(one: InstanceScores, other: InstanceScores, scale: Scale | None, metric: str) -> PairedScores | None:
-    """Return the comparison of two runs' scores, which a site that is built again and again asks for each time."""
-    keys, table, clusters = common_table([one, other])
+def _compared(
+    runs: tuple[InstanceScores, ...], scales: tuple[Scale | None, ...], metric: str, prompts: tuple[str, ...]
+) -> _Part | None:
+    """Return the comparison of two checkpoints' scores, which a site that is built again and again asks for each time.
+
+    Args:
+        runs: The scores of the earlier checkpoint under each prompt, then those of the later.
+        scales: The scale that each run declares.
+        metric: The metric's name.
+        prompts: The prompts in words.
+    """
+    keys, table, clusters = common_table(runs)
     if len(keys) < 2:
         return None
-    before, after = (_answers(keys.tolist(), column) for column in table.T.tolist())
-    members = None if clusters is None else dict(zip(map(str, keys.tolist()), clusters.tolist(), strict=True))
-    return compare_answers(after, before, scale, metric, members)
+    scale = common_scale(scales, float(table.min()), float(table.max()))
+    if scale is not None:
+        table = table.clip(*scale.bounds)  # they are kept with 32 bits
+    before, after = table[:, : len(prompts)], table[:, len(prompts) :]
+    names = list(map(str, keys.tolist()))
+    members = None if clusters is None else clusters.tolist()
+    answers = [_answers(names, side.mean(axis=1).tolist()) for side in (after, before)]
+    by_name = None if members is None else dict(zip(names, members, strict=True))
+    scores = compare_answers(answers[0], answers[1], scale, metric, by_name)
+    if len(prompts) >= FEWEST_CONDITIONS:
+        effects = paired_condition_effects(after, before, scale, members)
+        error = effects.estimate.stderr
+        return None if error is None else _Part(scores, error * error, effects, prompts)
+    return None if scores.variance is None else _Part(scores, scores.variance / scores.count, None, prompts)
 
 
-def _answers(keys: Sequence[int], scores: Sequence[float]) -> Answers:
-    return {str(key): {0: (score, 0)} for key, score in zip(keys, scores, strict=True)}
+def _answers(names: Sequence[str], scores: Sequence[float]) -> Answers:
+    return {name: {0: (score, 0)} for name, score in zip(names, scores, strict=True)}

@@ -137,9 +137,15 @@ def _row(one: SeriesChanges) -> list[TableCell]:
         TableCell(number(one.scores[-1])),
         TableCell(ratio_text(signal.ratio if signal else None)),
         TableCell(f"{one.told_apart} of {len(one.changes)}"),
-        TableCell("none" if one.could_show is None else f"±{number(one.could_show)}"),
+        TableCell(_could_show(one)),
         TableCell("" if one.needed is None else f"{one.needed:,}"),
     ]
+
+
+def _could_show(one: SeriesChanges) -> str:
+    if one.could_show is None:
+        return "" if one.over_prompts else "none"
+    return f"±{number(one.could_show)}"
 
 
 def _record(one: SeriesChanges, found: ColumnChanges, heading: Heading) -> dict[str, Any]:
@@ -176,4 +182,13 @@ def _notes(found: ColumnChanges, title: str) -> Iterator[str]:
         )
     unpaired = [one.series.name for one in found.series if not all(change.paired for change in one.changes)]
     if unpaired:
-        yield f"{title}, {', '.join(unpaired)}: the scores of instances are unknown, so checkpoints are not paired."
+        yield (
+            f"{title}, {', '.join(unpaired)}: checkpoints are not paired, because the scores of instances are unknown, "
+            "or because they share no variant of the prompt."
+        )
+    varied = [one.series.name for one in found.series if one.over_prompts]
+    if varied:
+        yield (
+            f"{title}, {', '.join(varied)}: over the variants of the prompt that both checkpoints have. A few prompts "
+            "do not tell what a comparison could show."
+        )

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 
 from harness.answers.reasoning_count import unannounced_note, unfinished_note
 from harness.answers.served_models import served_models, served_notes
-from harness.contracts import BOUNDED, PROPORTION, Scale
+from harness.contracts import Scale
 from harness.contracts.specs import Component, RunSpec
 from harness.errors import DataError, HarnessError, MetricError, did_you_mean
 from harness.leaderboard.columns import agreed
@@ -25,6 +25,7 @@ from harness.leaderboard.prompt_spread import VariedRun, parts
 from harness.leaderboard.prompt_spread import variants as variants_of
 from harness.leaderboard.prompt_variants import counting_run
 from harness.leaderboard.run_titles import run_titles
+from harness.leaderboard.scales import wider_scale
 from harness.plugins.parameters import PROMPT
 from harness.plugins.registry import Registry
 from harness.plugins.titles import SEPARATOR, Titles
@@ -241,13 +242,6 @@ def adjusted(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
 def scale_of(runs: Iterable[RunRecord], metric: str) -> Scale | None:
     """Return the scale of a score that several runs have; None if it is unknown, or they disagree."""
     return agreed(stat.scale for run in runs for stat in run.stats if stat.metric == metric)
-
-
-def wider_scale(one: Scale | None, other: Scale | None) -> Scale | None:
-    """Return a scale that fits the scores of two metrics; None if one is unknown, or their ranges differ."""
-    if one is None or other is None or one == other:
-        return one if other is not None else None
-    return BOUNDED if {one, other} == {PROPORTION, BOUNDED} else None
 
 
 def without_prompt(scenario: Component) -> Component:

@@ -12,7 +12,8 @@ from harness.leaderboard.cells import has_number, main_stat, newest
 from harness.leaderboard.columns import agreed, grouped
 from harness.leaderboard.prompt_spread import PromptSpread, VariedRun
 from harness.leaderboard.repeats import by_seeds, pooled_repeats, same_stats
-from harness.statistics import combined, condition_effects
+from harness.leaderboard.scales import common_scale, scale_note
+from harness.statistics import ConditionEffects, combined, condition_effects
 from harness.storage.instance_scores import InstanceScores
 from harness.storage.results import RunRecord
 
@@ -51,18 +52,14 @@ def pooled_variants(runs: Sequence[RunRecord]) -> RunRecord:
     first = runs[0]
     stats = [stat for run in runs if (stat := main_stat(run)) is not None]
     scores = _common_scores(runs)
-    if scores is None:
-        effects = combined(_averaged(stats), [stat.mean for stat in stats], 0.0, stats[0].scale)
-    else:
-        effects = condition_effects(*_within(scores, stats[0]))
+    effects = _effects(stats, scores)
     descriptions = tuple(run.spec.prompt_description for run in runs)
     direction = agreed(stat.higher_is_better for stat in stats)
     spread = PromptSpread(effects, descriptions, direction, paired=scores is not None)
     known = {field.name: getattr(first, field.name) for field in fields(RunRecord)}
     known |= {
         "stats": [
-            _over_prompts(stat, effects.estimate, stats) if stat == stats[0] else _plainly(stat, runs)
-            for stat in first.stats
+            _over_prompts(effects.estimate, stats) if stat == stats[0] else _plainly(stat, runs) for stat in first.stats
         ],
         # Of pairs of models the prompts' part is not known: they are compared by their errors.
         "instance_scores": None,
@@ -100,13 +97,21 @@ def _common_scores(runs: Sequence[RunRecord]) -> _Scores | None:
     return (table, clusters) if len(table) else None
 
 
-def _within(scores: _Scores, stat: Stat) -> tuple[NDArray[np.float64], Scale | None, list[int] | None]:
-    """Return the arguments of the estimate, with scores, which are kept with 32 bits, within their scale."""
+def _effects(stats: Sequence[Stat], scores: _Scores | None) -> ConditionEffects:
+    """Return the mean of a statistic over prompts: of instances' scores, if they are known."""
+    if scores is None:
+        return combined(_averaged(stats), [stat.mean for stat in stats], 0.0, _scale_of(stats))
     table, clusters = scores
-    scale = stat.scale
-    if scale is not None and None not in map(scale.clipped, (float(table.min()), float(table.max()))):
-        table = table.clip(*scale.bounds)
-    return table, scale, None if clusters is None else clusters.tolist()
+    scale = common_scale((stat.scale for stat in stats), float(table.min()), float(table.max()))
+    if scale is not None:
+        table = table.clip(*scale.bounds)  # they are kept with 32 bits
+    return condition_effects(table, scale, None if clusters is None else clusters.tolist())
+
+
+def _scale_of(stats: Sequence[Stat]) -> Scale | None:
+    """Return a scale that fits the means of some statistics."""
+    means = [stat.mean for stat in stats]
+    return common_scale((stat.scale for stat in stats), min(means), max(means))
 
 
 def _repeated(runs: Sequence[RunRecord]) -> RunRecord:
@@ -134,12 +139,13 @@ def _averaged(stats: Sequence[Stat]) -> Estimate:
 def _plainly(stat: Stat, runs: Sequence[RunRecord]) -> Stat:
     """Return another statistic over prompts."""
     found = [stat, *same_stats(stat, runs[1:])]
-    return _over_prompts(stat, combined(_averaged(found), [one.mean for one in found], 0.0, stat.scale).estimate, found)
+    return _over_prompts(_effects(found, None).estimate, found)
 
 
-def _over_prompts(stat: Stat, found: Estimate, stats: Sequence[Stat]) -> Stat:
+def _over_prompts(found: Estimate, stats: Sequence[Stat]) -> Stat:
+    scale = _scale_of(stats)
     return replace(
-        stat,
+        stats[0],
         mean=found.value,
         stderr=found.stderr,
         ci95=None if found.low is None or found.high is None else (found.low, found.high),
@@ -147,6 +153,7 @@ def _over_prompts(stat: Stat, found: Estimate, stats: Sequence[Stat]) -> Stat:
         max=found.max,
         count=found.count,
         missing=max(0, max(one.count + one.missing for one in stats) - found.count),
-        note=found.note,
+        note=scale_note((stat.scale for stat in stats), scale, found.note),
         clusters=found.clusters,
+        scale=scale,
     )

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 
 from harness.contracts import Estimate, Stat
-from harness.leaderboard.columns import grouped
+from harness.leaderboard.columns import agreed, grouped
+from harness.leaderboard.scales import common_scale, scale_note
 from harness.statistics import clustered_mean, mean_estimate
 from harness.storage.instance_scores import KEY_BYTES, InstanceScores
 from harness.storage.results import RunRecord
@@ -41,14 +42,14 @@ def pooled_repeats(runs: Sequence[RunRecord]) -> RunRecord:
         return runs[0]
     newest = runs[-1]
     scores = _mean_scores(runs)
-    stats = [_averaged([stat, *same_stats(stat, runs[:-1])]) for stat in newest.stats]
-    main = newest.spec.main_metric
-    if scores is not None:
-        split = newest.spec.eval_split
-        stats = [
-            _over_instances(stat, scores) if stat.metric == main and stat.split == split and stat.overall else stat
-            for stat in stats
-        ]
+    main, split = newest.spec.main_metric, newest.spec.eval_split
+    stats = []
+    for stat in newest.stats:
+        found = [stat, *same_stats(stat, runs[:-1])]
+        if scores is not None and stat.metric == main and stat.split == split and stat.overall:
+            stats.append(_over_instances(found, scores))
+        else:
+            stats.append(_averaged(found))
     known = {field.name: getattr(newest, field.name) for field in fields(RunRecord)}
     known |= {
         "stats": stats,
@@ -89,6 +90,7 @@ def _averaged(stats: Sequence[Stat]) -> Stat:
         max=None,
         count=max(stat.count for stat in stats),
         missing=sum(stat.missing for stat in stats),
+        scale=agreed(stat.scale for stat in stats),
     )
 
 
@@ -110,25 +112,26 @@ def _mean_scores(runs: Sequence[RunRecord]) -> InstanceScores | None:
     return InstanceScores.of(means, [clusters[key] for key in values] if clusters.keys() == values.keys() else None)
 
 
-def _over_instances(stat: Stat, scores: InstanceScores) -> Stat:
-    scale = stat.scale
+def _over_instances(stats: Sequence[Stat], scores: InstanceScores) -> Stat:
     values, clusters = scores.scores().tolist(), scores.clusters()
+    scale = common_scale((stat.scale for stat in stats), min(values), max(values))
     if scale is not None:  # they are kept with 32 bits
-        clipped = [scale.clipped(value) for value in values]
-        values = [value if inside is None else inside for value, inside in zip(values, clipped, strict=True)]
+        values = [min(max(value, scale.bounds[0]), scale.bounds[1]) for value in values]
     found: Estimate = mean_estimate(values, scale) if clusters is None else clustered_mean(
         values, clusters.tolist(), scale
     )  # fmt: skip
     return replace(
-        stat,
+        stats[0],
         mean=found.value,
         stderr=found.stderr,
         ci95=None if found.low is None or found.high is None else (found.low, found.high),
         min=found.min,
         max=found.max,
         count=found.count,
-        note=found.note,
+        missing=sum(stat.missing for stat in stats),
+        note=scale_note((stat.scale for stat in stats), scale, found.note),
         clusters=found.clusters,
+        scale=scale,
     )
 
 

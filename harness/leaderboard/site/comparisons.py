@@ -23,11 +23,12 @@ from harness.contracts import Scale
 from harness.errors import DataError
 from harness.leaderboard.cells import main_stat
 from harness.leaderboard.columns import agreed, grouped
-from harness.leaderboard.comparison import APART, scale_of, wider_scale, without_prompt
+from harness.leaderboard.comparison import APART, scale_of, without_prompt
 from harness.leaderboard.paired_scores import Answers, compare_prompts, detectable, in_one_trial, over_repeats
 from harness.leaderboard.pairwise import ALPHA
 from harness.leaderboard.prompt_spread import parts
 from harness.leaderboard.prompt_spread import variants as variants_of
+from harness.leaderboard.scales import wider_scale
 from harness.leaderboard.site.addresses import address, address_of, model_address
 from harness.leaderboard.site.examples import answers_of, clusters_of
 from harness.leaderboard.site.files import SiteFolder

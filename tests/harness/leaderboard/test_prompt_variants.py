@@ -8,14 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.contracts import PROPORTION
+from harness.contracts import BOUNDED, PROPORTION, Scale
 from harness.contracts.specs import UNCHANGED, ChangedPrompt
 from harness.leaderboard.aggregate import build_board
-from harness.leaderboard.cells import Cell
+from harness.leaderboard.cells import Cell, main_stat
 from harness.leaderboard.paired_scores import Answers, compare_answers, compare_prompts
 from harness.leaderboard.prompt_spread import VariedRun, parts
 from harness.leaderboard.prompt_variants import counting_run
+from harness.leaderboard.scales import DIFFERENT
 from harness.statistics import combined, condition_effects, mean_estimate, paired_condition_effects
+from harness.storage.instance_scores import InstanceScores
 from harness.storage.results import RunRecord
 from tests.harness.leaderboard.test_repeats import with_scores
 
@@ -88,6 +90,45 @@ def test_a_failed_prompt_is_left_out_and_named(make_run: Any) -> None:
     assert cell.prompts is not None
     assert cell.prompts.descriptions == (UNCHANGED, "in upper case", "terse")
     assert [(failure.run, failure.error) for failure in cell.failures] == [(failed.name, "no answer")]
+
+
+def rescaled(run: RunRecord, scale: Scale | None, scores: str | None = None) -> RunRecord:
+    """Return a run whose main metric declares another scale, perhaps with other scores."""
+    stats = [replace(stat, scale=scale) if stat.metric == "exact_match" else stat for stat in run.stats]
+    values = None if scores is None else [(f"{place:06d}".encode(), float(each)) for place, each in enumerate(scores)]
+    return replace(
+        run, stats=stats, instance_scores=run.instance_scores if values is None else InstanceScores.of(values)
+    )
+
+
+@pytest.mark.parametrize(
+    ("scale", "scores", "interval", "note"),
+    [
+        (BOUNDED, None, True, ""),
+        (Scale("bounded", 0.0, 10.0), "9101001110", False, DIFFERENT),
+        (None, None, False, DIFFERENT),
+        (PROPORTION, "9101001110", False, "no interval: the metric does not declare its scale"),
+    ],
+)
+@pytest.mark.parametrize("last", [True, False])
+@pytest.mark.parametrize("repeats", [True, False])
+def test_runs_that_declare_different_scales_have_a_mean_and_an_interval_only_on_a_common_one(
+    make_run: Any, scale: Scale | None, scores: str | None, interval: bool, note: str, last: bool, repeats: bool
+) -> None:
+    runs = varied(make_run, dict(list(SCORES.items())[:1]))
+    if repeats:
+        runs += varied(make_run, dict(list(SCORES.items())[:1]), seed=1)
+    else:
+        runs = varied(make_run, SCORES)
+    place = -1 if last else 0
+    runs[place] = rescaled(runs[place], scale, scores)
+    found = main_stat(counting_run(runs))
+    assert found is not None
+    assert (found.ci95 is not None, found.note if note else "") == (interval, note)
+    cell = only_cell(runs)
+    assert cell.mean == pytest.approx(found.mean)
+    unpaired = only_cell([replace(run, instance_scores=None) for run in runs])
+    assert unpaired.mean is not None
 
 
 def test_repeats_are_pooled_within_each_prompt(make_run: Any) -> None:
