@@ -173,13 +173,12 @@ class OrderTest:
         ours, theirs = self.found.get("order_hash"), other.found.get("order_hash")
         if ours is not None and ours == theirs:
             return True
+        if (self.scenario, self.split) == (other.scenario, other.split):
+            (start, stop), (first, last) = _rows(self.found), _rows(other.found)
+            if start < last and first < stop:
+                return True
         digests, others = self.found.get("row_digests"), other.found.get("row_digests")
-        if digests and others and share_rows(digests, others):
-            return True
-        if (self.scenario, self.split) != (other.scenario, other.split):
-            return False
-        (start, stop), (first, last) = _rows(self.found), _rows(other.found)
-        return start < last and first < stop
+        return bool(digests and others and share_rows(digests, others))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

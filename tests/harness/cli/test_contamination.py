@@ -15,7 +15,7 @@ from rich.console import Console
 from harness import Split
 from harness.cli.contamination_report import short_labels, show_report
 from harness.contamination.order_tests import JudgedTest
-from harness.contamination.report import Report, TestFamily
+from harness.contamination.report import Report, TestFamily, build_report
 from harness.contracts.specs import Component, RunSpec
 from harness.storage.results import RunRecord
 
@@ -132,6 +132,37 @@ def test_scores_are_computed_again_from_the_examples(harness: Any) -> None:
     after = json.loads(harness("contamination", "report", "--json").out)
     for key in ("headline_log10_p", "shard_scores", "next_example"):
         assert before["models"][0]["tests"][0][key] == after["models"][0]["tests"][0][key]
+
+
+def test_files_of_the_same_rows_are_re_tests(harness: Any, folder: Path, file: Path) -> None:
+    lines = file.read_text().splitlines()
+    (folder / "first.jsonl").write_text("\n".join(lines[:30]) + "\n")
+    (folder / "plain.txt").write_text("".join("{q}, {a}\n".format(**json.loads(line)) for line in lines))
+    said = harness(*ASKED, "--data", "first.jsonl", "--data", "plain.txt", "--json")
+    assert said.code == 0
+    (family,) = json.loads(said.out)["models"]
+    assert [test["retest_of"] is not None for test in family["tests"]] == [False, True, True]
+    assert family["log10_fisher"] is None
+
+
+@pytest.mark.parametrize(("log10_p_next", "advised"), [(-0.5, True), (-13.0, False)])
+def test_more_shuffles_are_advised_only_where_they_may_change_the_verdict(log10_p_next: float, advised: bool) -> None:
+    shards = [{"canonical": 8.5, "shuffled": [float(one) for one in range(1, 10)]}] * 8  # exact p: 4e-05 to 0.01
+    found = {
+        "headline_log10_p": -3.0, "n_used": 40, "r": 8, "shuffles": 9, "shard_scores": shards,
+        "next_example": {"log10_p": log10_p_next},
+    }  # fmt: skip
+    spec = RunSpec(
+        suite="s", scenario=Component(name="file"), adapter=Component(name="a"), metrics=(Component(name="m"),),
+        main_metric="m", model=Component(name="m"), eval_split=Split.TEST,
+    )  # fmt: skip
+    kept: dict[str, Any] = {"stats": (), "efficiency": {}, "provenance": {}, "examples": None, "error": None}
+    kept |= {"details": {"m": {"test": {"original": found}}}, "started": "", "finished": ""}
+    record = RunRecord(directory=Path("run"), name="run", suite="s", status="ok", spec=spec, **kept)
+    stream = io.StringIO()
+    show_report(build_report([record]), Console(file=stream, width=200))
+    assert "other shuffles would give exact p from" in stream.getvalue()
+    assert ("more --shuffles would settle it" in stream.getvalue()) is advised
 
 
 def test_diagnose_asks_no_model(harness: Any, folder: Path, file: Path) -> None:
