@@ -14,7 +14,9 @@ from harness.output.terminal import say
 
 if TYPE_CHECKING:
     from harness.publishing.contents import Contents
+    from harness.publishing.hub import Changes
     from harness.publishing.model_cards import ModelResults
+    from harness.publishing.publish import Target
 
 
 @click.command("publish")
@@ -60,7 +62,7 @@ def publish_command(
     """Upload the runs of RESULTS to a data set repository on the Hugging Face Hub, in one commit.
 
     RESULTS is a results folder, a suite's folder or a run's. Nothing is uploaded without --yes. A repeated upload
-    changes only files that differ.
+    changes only files that differ; files of suites that are not in RESULTS stay as they are.
     """
     from harness.exports.hub_results import HubOptions
     from harness.exports.stored_run import stored_runs
@@ -68,6 +70,7 @@ def publish_command(
     from harness.publishing.contents import build_contents
     from harness.publishing.hub import check_name, endpoint, hub_token
     from harness.publishing.model_cards import model_results
+    from harness.publishing.publish import find_target
 
     check_name(repository)
     if model_repos and not model_cards:
@@ -77,10 +80,14 @@ def publish_command(
     token = hub_token() if yes else None
     runs = stored_runs(results, suites or None)
     registry = default_registry(plugins)
+    suites_there = {run.record.suite for run in runs}
+    target = _target_if_readable(repository, suites_there) if token is None else None
+    target = target if token is None else find_target(repository, suites_there, token)
     with tempfile.TemporaryDirectory(prefix="harness-publish-") as temporary:
         folder = Path(temporary, "data set")
         folder.mkdir()
-        contents = build_contents(runs, folder, repository, registry, samples=samples, site=site, token=token)
+        others = {} if target is None else {"others": target.others}
+        contents = build_contents(runs, folder, repository, registry, samples=samples, site=site, token=token, **others)
         proposals: list[ModelResults] = []
         if model_cards:
             source = HubOptions(source_url=f"{endpoint()}/datasets/{repository}", source_name="Evaluation results")
@@ -93,10 +100,12 @@ def publish_command(
         if output is not None:
             _keep(contents, proposals, output)
         _show(contents, repository, proposals, public=public, samples=samples)
-        if token is None:
+        if token is None or target is None:
+            if target is not None:
+                say(f"In the repository: {_counted(target.changes(contents))}.")
             say("Nothing was uploaded. Add --yes to upload.")
             return
-        _upload(contents, repository, token, proposals, public=public, force=force)
+        _upload(contents, target, token, proposals, public=public, force=force)
 
 
 def _pairs(model_repos: tuple[str, ...]) -> dict[str, str]:
@@ -117,7 +126,7 @@ def _show(contents: Contents, repository: str, proposals: list[ModelResults], *,
     say(f"Data set {repository} ({visible} if it is new): {len(files)} files, {_size(sum(sizes.values()))}.")
     shown = [file for file in files if not file.startswith(("results/", "site/"))]
     for file in shown:
-        rows = contents.rows.get(Path(file).stem) if file.startswith("data/") else None
+        rows = contents.rows.get(file)
         say(f"  {file}: {_size(sizes[file])}{f', {rows:,} rows' if rows is not None else ''}")
     for folder, noun in (("results", "records of runs"), ("site", "files of the web site")):
         inside = [size for file, size in sizes.items() if file.startswith(f"{folder}/")]
@@ -130,29 +139,44 @@ def _show(contents: Contents, repository: str, proposals: list[ModelResults], *,
         say("  README.md: the results are added to its model-index, if it has one")
     for sentence in contents.notes:
         say(f"Note: {sentence}")
-    if samples and "samples" in contents.rows:
+    if contents.has_rows("samples"):
         say(
             "Note: the samples hold questions and answers of test sets. Models may be trained on what is public: keep "
             "the repository private, or gate it in its settings."
         )
-    elif "scores" in contents.rows:
+    elif contents.has_rows("scores"):
         say("Texts of samples are not included (--samples adds them).")
 
 
+def _target_if_readable(repository: str, suites: set[str]) -> Target | None:
+    """Return the repository as it is; None, with a note, if it cannot be read."""
+    from harness.publishing.hub import PublishError, known_token
+    from harness.publishing.publish import find_target
+
+    try:
+        return find_target(repository, suites, known_token())
+    except PublishError as error:
+        say(f"Note: what would change in {repository} is unknown: {error}", err=True)
+        return None
+
+
+def _counted(changes: Changes) -> str:
+    counts = ((len(changes.new), "new"), (len(changes.changed), "changed"), (len(changes.removed), "removed"))
+    return ", ".join([*(f"{count} {what}" for count, what in counts if count), f"{len(changes.unchanged)} unchanged"])
+
+
 def _upload(
-    contents: Contents, repository: str, token: str, proposals: list[ModelResults], *, public: bool, force: bool
+    contents: Contents, target: Target, token: str, proposals: list[ModelResults], *, public: bool, force: bool
 ) -> None:
     from harness.publishing.model_cards import propose
     from harness.publishing.publish import publish
 
-    done = publish(contents, repository, token, private=not public, force=force)
+    done = publish(contents, target, private=not public, force=force)
     changes = done.changes
     if changes.nothing:
         say(f"{done.address} is already up to date.")
     else:
-        counts = ((len(changes.new), "new"), (len(changes.changed), "changed"), (len(changes.removed), "removed"))
-        text = ", ".join(f"{count} {what}" for count, what in counts if count)
-        say(f"Published: {text}, {len(changes.unchanged)} unchanged. {done.address}")
+        say(f"Published: {_counted(changes)}. {done.address}")
     problems = []
     for one in proposals:
         try:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import yaml
 
 from harness.leaderboard.formatting import number
 from harness.output.markdown import escaped
+from harness.publishing.tables import Row, run_row
 
 if TYPE_CHECKING:
     from harness.publishing.contents import Contents
@@ -35,10 +36,10 @@ def card(contents: Contents, repository: str, tables: Mapping[str, str]) -> str:
         "configs": [
             {
                 "config_name": name,
-                "data_files": [{"split": "results", "path": f"data/{name}.parquet"}],
+                "data_files": [{"split": "results", "path": f"data/{name}/*.parquet"}],
                 **({"default": True} if name == "runs" else {}),
             }
-            for name in contents.rows
+            for name in contents.tables
         ],
     }
     head = yaml.safe_dump(metadata, sort_keys=False, allow_unicode=True)
@@ -46,9 +47,8 @@ def card(contents: Contents, repository: str, tables: Mapping[str, str]) -> str:
 
 
 def _sections(contents: Contents, repository: str, tables: Mapping[str, str]) -> list[str]:
-    runs = contents.runs
-    models = len({run.record.model_key for run in runs})
-    scenarios = len({run.record.spec.scenario.label for run in runs})
+    runs = _runs(contents)
+    models, scenarios = len({row["model"] for row in runs}), len({row["scenario"] for row in runs})
     sections = [
         f"# Evaluation results: {escaped(repository.rpartition('/')[2])}",
         f"Results of {len(runs):,} evaluation {'run' if len(runs) == 1 else 'runs'}: {models:,} "
@@ -57,13 +57,13 @@ def _sections(contents: Contents, repository: str, tables: Mapping[str, str]) ->
         "## Contents",
         "\n".join(
             [
-                "| configuration | rows | content |",
-                "|:--|--:|:--|",
-                *(f"| `{name}` | {count:,} | {tables[name]} |" for name, count in contents.rows.items()),
+                "| configuration | content |",
+                "|:--|:--|",
+                *(f"| `{name}` | {tables[name]} |" for name in contents.tables),
             ]
         ),
         "The folder `results` has the record of each run (run.json: settings, every statistic, versions). Folders, "
-        "host and command line of the machine are left out.",
+        "host and command line of the machine are left out. Each table has a file for each suite.",
         "```python\nfrom datasets import load_dataset\n\n"
         f'runs = load_dataset("{repository}", "runs", split="results")\n```',
         "Numbers are means over instances with 95 % intervals. Compare values of one metric and one method only; "
@@ -77,22 +77,28 @@ def _sections(contents: Contents, repository: str, tables: Mapping[str, str]) ->
             "copy samples to pages that crawlers read.",
             f"    {contents.canary}",
         ]
-    sections += ["## Results", _results(contents)]
+    sections += ["## Results", _results(runs)]
     return sections
 
 
-def _results(contents: Contents) -> str:
+def _runs(contents: Contents) -> list[Row]:
+    """Return the rows of all runs, with those of other suites, by suite and name."""
+    rows = [*map(run_row, contents.runs), *contents.others.runs]
+    return sorted(rows, key=lambda row: (str(row["suite"]), str(row["run"])))
+
+
+def _results(runs: Sequence[Row]) -> str:
     lines = ["| scenario | method | model | metric | value | 95 % interval | n |", "|:--|:--|:--|:--|--:|:--|--:|"]
-    for run in contents.runs[:_MOST_RUNS]:
-        spec, stat = run.record.spec, run.stored.main_stat
-        names = (spec.scenario.label, spec.adapter.name, spec.model.label, spec.main_metric)
+    for row in runs[:_MOST_RUNS]:
+        names = (str(row[key]) for key in ("scenario", "method", "model", "main_metric"))
         cells = [escaped(name.replace("\n", " ")) for name in names]
-        if stat is None:
-            cells += ["failed" if run.record.status == "failed" else "–", "", ""]
+        if row.get("value") is None:
+            cells += ["failed" if row["status"] == "failed" else "–", "", ""]
         else:
-            interval = "" if stat.ci95 is None else f"{number(stat.ci95[0])} to {number(stat.ci95[1])}"
-            cells += [number(stat.mean), interval, f"{stat.count:,}"]
+            low, high = row["ci95_low"], row["ci95_high"]
+            interval = "" if low is None or high is None else f"{number(low)} to {number(high)}"
+            cells += [number(row["value"]), interval, f"{row['count']:,}"]
         lines.append(f"| {' | '.join(cells)} |")
-    if len(contents.runs) > _MOST_RUNS:
-        lines.append(f"\n… and {len(contents.runs) - _MOST_RUNS:,} more runs in the configuration `runs`.")
+    if len(runs) > _MOST_RUNS:
+        lines.append(f"\n… and {len(runs) - _MOST_RUNS:,} more runs in the configuration `runs`.")
     return "\n".join(lines)

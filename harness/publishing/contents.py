@@ -16,6 +16,7 @@ from harness.exports.output_folder import portable_name
 from harness.exports.stored_run import StoredRun
 from harness.plugins.registry import Registry
 from harness.publishing.card import card
+from harness.publishing.other_suites import OtherSuites
 from harness.publishing.public_run import PublicRun, public_runs
 from harness.publishing.secrets import SecretCheck
 from harness.publishing.tables import (
@@ -36,6 +37,8 @@ from harness.storage.results import RUN_FILE, write_run
 _CANARIES = uuid.UUID("6f0f2d0e-57f4-5c8b-9d0c-7a1d5a7c2b11")
 """Makes the canary of a repository from its name."""
 
+NO_OTHERS = OtherSuites()
+
 TABLES: Mapping[str, str] = {
     "runs": "one row for each run, with its main result",
     "stats": "one row for each statistic of each run",
@@ -54,11 +57,23 @@ class Contents:
     runs: list[PublicRun]
     """The runs."""
     rows: dict[str, int]
-    """Number of rows of each table."""
+    """Number of rows of each table's file."""
+    others: OtherSuites
+    """What the repository keeps of other suites."""
     canary: str
     """The text by which models that were trained on the samples can be found; empty without samples."""
     notes: list[str] = field(default_factory=list)
     """Sentences that a user should read."""
+
+    @property
+    def tables(self) -> list[str]:
+        """The tables of the data set, with those of other suites."""
+        own = {file.split("/")[1] for file in self.rows}
+        return [name for name in TABLES if name in own | self.others.tables]
+
+    def has_rows(self, table: str) -> bool:
+        """Return True if a table has rows of the published suites."""
+        return any(file.startswith(f"data/{table}/") for file in self.rows)
 
     @property
     def files(self) -> list[str]:
@@ -75,6 +90,7 @@ def build_contents(
     samples: bool = False,
     site: bool = False,
     token: str | None = None,
+    others: OtherSuites = NO_OTHERS,
 ) -> Contents:
     """Write the files of a published data set.
 
@@ -86,6 +102,7 @@ def build_contents(
         samples: True to publish the texts of samples as well.
         site: True to add the web site, which then shows no samples.
         token: The token for the Hub, which must not be in any file.
+        others: What the repository holds of suites that are not among the runs.
 
     Raises:
         HarnessError: A file would hold a secret, two runs could not be told apart, or a file cannot be written.
@@ -93,7 +110,7 @@ def build_contents(
     check = SecretCheck(token=token)
     public = public_runs(runs)
     notes: list[str] = []
-    canary = f"Do not train on this data. canary GUID {uuid.uuid5(_CANARIES, repository)}" if samples else ""
+    canary = f"Do not train on this data. canary GUID {uuid.uuid5(_CANARIES, repository)}"
     tables: dict[str, tuple[Mapping[str, str], Callable[[PublicRun], Iterator[Row]], list[PublicRun]]] = {
         "runs": (RUNS, lambda run: iter([run_row(run)]), public),
         "stats": (STATS, stat_rows, public),
@@ -116,17 +133,22 @@ def build_contents(
     rows = {}
     with writing(folder):
         for name, (columns, make, of) in tables.items():
-            file = folder / "data" / f"{name}.parquet"
-            count = write_table(file, columns, chain.from_iterable(map(make, of)), check, f"the table of {name}")
-            if count:
-                rows[name] = count
+            for suite in sorted({run.record.suite for run in of}):
+                file = folder / "data" / name / f"{portable_name(suite)}.parquet"
+                made = chain.from_iterable(make(run) for run in of if run.record.suite == suite)
+                count = write_table(file, columns, made, check, f"the table of {name}")
+                if count:
+                    rows[file.relative_to(folder).as_posix()] = count
         results = folder / "results"
         for run in public:
             place = results / portable_name(run.record.suite) / portable_name(run.record.name)
             write_run(replace(run.record, directory=place))
             os.utime(place / RUN_FILE, (0, 0))  # which the site's files depend on
             check.check((place / RUN_FILE).read_text(encoding="utf-8"), f"the record of {run.stored.record.directory}")
-        contents = Contents(folder, public, rows, canary if "samples" in rows else "", notes)
+        contents = Contents(folder, public, rows, others, "", notes)
+        contents = replace(contents, canary=canary if "samples" in contents.tables else "")
+        if site and others.runs:
+            notes.append("the web site shows only the suites that are published now.")
         if site:
             _build_site(results, folder / "site", registry)
             for file in sorted((folder / "site").rglob("*")):

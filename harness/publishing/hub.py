@@ -6,7 +6,7 @@ import hashlib
 import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +27,6 @@ _NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
 FOLDERS = ("data/", "results/", "site/")
 """What a publication may delete where the results no longer have it."""
-
 
 _OWN = ".gitattributes"
 """What the Hub itself puts into a new repository."""
@@ -72,20 +71,29 @@ def check_name(name: str) -> str:
     return name
 
 
-def hub_token() -> str:
-    """Return the token for the Hub: HF_TOKEN, or that of ``hf auth login``.
+def known_token() -> str | None:
+    """Return the token for the Hub: HF_TOKEN, or that of ``hf auth login``; None if there is none.
 
     Raises:
-        PublishError: There is none, or the library is not installed.
+        PublishError: The library is not installed.
     """
     try:
         from huggingface_hub import get_token
     except ImportError:
         raise PublishError(f"publishing needs huggingface_hub: {install_advice('hub')}") from None
-    token = get_token()
+    return get_token()
+
+
+def hub_token() -> str:
+    """Return the token for the Hub.
+
+    Raises:
+        PublishError: There is none, or the library is not installed.
+    """
+    token = known_token()
     if token is None:
         raise PublishError("there is no token for the Hub. Run `hf auth login`, or set HF_TOKEN to one that may write.")
-    return str(token)
+    return token
 
 
 class HubRepository:
@@ -94,13 +102,13 @@ class HubRepository:
     Args:
         kind: What is in it.
         name: ``owner/name``.
-        token: Authorizes requests.
+        token: Authorizes requests; None to read what is public.
 
     Raises:
         PublishError: Of every method: the Hub refuses, or cannot be reached.
     """
 
-    def __init__(self, kind: RepositoryKind, name: str, token: str) -> None:
+    def __init__(self, kind: RepositoryKind, name: str, token: str | None) -> None:
         from huggingface_hub import HfApi
         from huggingface_hub.utils.tqdm import disable_progress_bars
 
@@ -110,7 +118,7 @@ class HubRepository:
         self.name = check_name(name)
         self.address = f"{endpoint()}/{'datasets/' if kind == 'dataset' else ''}{name}"
         self._token = token
-        self._api: HfApi = HfApi(endpoint=endpoint(), token=token)
+        self._api: HfApi = HfApi(endpoint=endpoint(), token=token or False)
         self._head: str | None = None
 
     def exists(self) -> bool:
@@ -129,26 +137,47 @@ class HubRepository:
         with self._asking():
             self._api.create_repo(self.name, repo_type=self.kind, private=private)
 
+    def files(self) -> list[str]:
+        """Return the paths of the repository's files, sorted."""
+        return sorted(self._digests(None))
+
+    def download(self, file: str) -> bytes:
+        """Return the content of a file."""
+        with TemporaryDirectory(prefix="harness-publish-") as folder, self._asking():
+            path = self._api.hf_hub_download(
+                self.name, file, repo_type=self.kind, revision=self._head, cache_dir=folder
+            )
+            return Path(path).read_bytes()
+
     def tags(self) -> tuple[str, ...]:
         """Return the tags of the repository's card."""
         with self._asking():
             info = self._api.repo_info(self.name, repo_type=self.kind, timeout=30)
         return tuple(getattr(info, "tags", None) or ())
 
-    def compare(self, folder: Path, files: Sequence[str], revision: str | None = None) -> Changes:
+    def compare(
+        self,
+        folder: Path,
+        files: Sequence[str],
+        revision: str | None = None,
+        belongs: Callable[[str], bool] = lambda file: True,
+    ) -> Changes:
         """Return what an upload of a folder's files would change.
 
         Args:
             folder: The folder.
             files: Their paths in it, which are those in the repository.
             revision: Compare with this branch or pull request (default: main).
+            belongs: Returns True for a file of a publication that is removed if it is not among ``files``.
         """
         there = self._digests(revision)
         same = [file for file in files if file in there and there[file] == _digest(folder / file, there[file])]
         return Changes(
             new=tuple(file for file in files if file not in there),
             changed=tuple(file for file in files if file in there and file not in same),
-            removed=tuple(sorted(file for file in there if file.startswith(FOLDERS) and file not in files)),
+            removed=tuple(
+                sorted(file for file in there if file.startswith(FOLDERS) and file not in files and belongs(file))
+            ),
             unchanged=tuple(same),
             others=tuple(
                 sorted(file for file in there if file not in files and not file.startswith(FOLDERS) and file != _OWN)
@@ -280,7 +309,7 @@ class HubRepository:
 
     def _brief(self, error: Exception) -> str:
         message = getattr(error, "server_message", None) or str(error).strip() or type(error).__name__
-        first: str = Redaction([self._token])(str(message).splitlines()[0])
+        first: str = Redaction([self._token] if self._token else [])(str(message).splitlines()[0])
         return visible(first)[:200].rstrip(".")
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 
 from harness.publishing.card import TAG
 from harness.publishing.contents import Contents
 from harness.publishing.hub import Changes, HubRepository, PublishError
+from harness.publishing.other_suites import OtherSuites, belongs, other_suites
 
 MESSAGE = "Publish evaluation results"
 
@@ -23,31 +25,73 @@ class Published:
     """The address of the commit; of the repository if nothing changed."""
 
 
-def publish(contents: Contents, repository: str, token: str, *, private: bool, force: bool = False) -> Published:
+@dataclass(frozen=True)
+class Target:
+    """A repository as it is before a publication."""
+
+    hub: HubRepository
+    """The repository."""
+    exists: bool
+    """True if it exists and can be seen."""
+    suites: frozenset[str]
+    """The suites that will be published."""
+    others: OtherSuites
+    """What it holds of other suites."""
+
+    def changes(self, contents: Contents) -> Changes:
+        """Return what a publication would change.
+
+        Raises:
+            PublishError: The Hub refuses or cannot be reached.
+        """
+        if not self.exists:
+            return Changes(tuple(contents.files), (), (), ())
+        return self.hub.compare(contents.folder, contents.files, belongs=lambda file: belongs(file, self.suites))
+
+
+def find_target(repository: str, suites: Collection[str], token: str | None) -> Target:
+    """Return a repository as it is now.
+
+    Args:
+        repository: ``owner/name``.
+        suites: The suites that will be published.
+        token: Authorizes reading; None to read what is public.
+
+    Raises:
+        PublishError: The Hub refuses or cannot be reached.
+    """
+    hub = HubRepository("dataset", repository, token)
+    exists = hub.exists()
+    others = other_suites(hub, suites) if exists and TAG in hub.tags() else OtherSuites()
+    return Target(hub, exists, frozenset(suites), others)
+
+
+def publish(contents: Contents, target: Target, *, private: bool, force: bool = False) -> Published:
     """Upload a data set's files in one commit.
 
     Args:
         contents: The files.
-        repository: ``owner/name``; it is made if it does not exist.
-        token: Authorizes the upload.
+        target: The repository; it is made if it does not exist.
         private: True to make a new repository private; an existing one keeps its visibility.
         force: True to add the files to a repository that holds something else.
 
     Raises:
         PublishError: The repository holds something else, or the Hub refuses or cannot be reached.
     """
-    hub = HubRepository("dataset", repository, token)
-    created = not hub.exists()
-    if created:
+    hub = target.hub
+    if not target.exists:
         hub.create(private=private)
         hub.exists()
-    changes = hub.compare(contents.folder, contents.files)
+        target = replace(target, exists=True)
+        changes = target.changes(contents)
+        return Published(changes, True, hub.upload(contents.folder, changes, MESSAGE))
+    changes = target.changes(contents)
     there = (*changes.changed, *changes.unchanged, *changes.removed, *changes.others)
-    if there and not created and not force and TAG not in hub.tags():
+    if there and not force and TAG not in hub.tags():
         raise PublishError(
             f"{hub.address} holds something else (its card lacks the tag {TAG}); publish to another name, or add "
-            "--force to replace its README.md and the folders data, results and site."
+            "--force to replace its README.md and the files of these suites in the folders data, results and site."
         )
     if changes.nothing:
-        return Published(changes, created, hub.address)
-    return Published(changes, created, hub.upload(contents.folder, changes, MESSAGE))
+        return Published(changes, False, hub.address)
+    return Published(changes, False, hub.upload(contents.folder, changes, MESSAGE))

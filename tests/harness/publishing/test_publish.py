@@ -33,10 +33,11 @@ def test_nothing_is_uploaded_without_yes(command: Harness, hub: WritableHub) -> 
     said = command(*PUBLISH)
     assert said.code == 0, said.err
     assert said.out.startswith("Data set ada/evals (private if it is new): 8 files, ")
-    assert "  data/runs.parquet: " in said.out
+    assert "  data/runs/small.parquet: " in said.out
     assert ", 4 rows\n" in said.out
-    assert said.out.endswith("Nothing was uploaded. Add --yes to upload.\n")
-    assert hub.requests == []
+    assert said.out.endswith("In the repository: 8 new, 0 unchanged.\nNothing was uploaded. Add --yes to upload.\n")
+    assert {request.partition(" ")[0] for request in hub.requests} == {"GET"}
+    assert hub.repositories == {}
 
 
 def test_a_new_data_set_is_made_in_one_commit_and_again_nothing_changes(command: Harness, hub: WritableHub) -> None:
@@ -46,7 +47,8 @@ def test_a_new_data_set_is_made_in_one_commit_and_again_nothing_changes(command:
     assert hub.private == {"ada/evals": True}
     files = _files(hub)
     assert set(files) == {
-        ".gitattributes", "README.md", "data/runs.parquet", "data/scores.parquet", "data/stats.parquet",
+        ".gitattributes", "README.md",
+        *(f"data/{table}/small.parquet" for table in ("runs", "scores", "stats")),
         *(f"results/small/{run.name}/{RUN_FILE}" for run in Path("results/small").iterdir()),
     }  # fmt: skip
     said = command(*PUBLISH, "--yes")
@@ -64,18 +66,50 @@ def test_only_what_changed_is_uploaded_and_what_is_gone_is_removed(command: Harn
     assert f"results/small/{gone.name}/{RUN_FILE}" not in _files(hub)
 
 
+def test_other_suites_stay_as_they_are(command: Harness, hub: WritableHub) -> None:
+    command(*PUBLISH, "--yes")
+    before = _files(hub)
+    Path("sweep.yaml").write_text(Path("sweep.yaml").read_text().replace("suite: small", "suite: more"))
+    assert command("run", "sweep.yaml").code == 0
+    more = ("publish", "results/more", "--to", "ada/evals")
+    said = command(*more)
+    assert "In the repository: 7 new, 1 changed, 0 unchanged.\n" in said.out
+    said = command(*more, "--yes")
+    assert "Published: 7 new, 1 changed, 0 unchanged. " in said.out
+    after = _files(hub)
+    assert {path: after.get(path) for path in before if path != "README.md"} == {
+        path: content for path, content in before.items() if path != "README.md"
+    }
+    card = after["README.md"].decode()
+    assert "Results of 8 evaluation runs: 2 models on 1 scenario" in card
+    assert card.count("| quiz | generation | fake:") == 8
+    shutil.rmtree(next(Path("results/more").iterdir()))
+    assert "In the repository: 4 changed, 1 removed, 3 unchanged.\n" in command(*more).out
+
+
+def test_a_repository_that_cannot_be_read_is_a_note_without_yes(
+    command: Harness, hub: WritableHub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    said = command(*PUBLISH)
+    assert said.code == 0
+    assert said.err.startswith(
+        "Note: what would change in ada/evals is unknown: http://127.0.0.1:9 cannot be reached ("
+    )
+
+
 def test_the_tables_hold_the_results(command: Harness, hub: WritableHub) -> None:
     command(*PUBLISH, "--yes")
     files = _files(hub)
     records = {run.name: run for run in find_runs(Path("results"))}
-    runs = {row["run"]: row for row in _rows(files["data/runs.parquet"])}
+    runs = {row["run"]: row for row in _rows(files["data/runs/small.parquet"])}
     assert set(runs) == set(records)
     for name, row in runs.items():
         main = next(stat for stat in records[name].stats if stat.overall and stat.metric == "exact_match")
         assert (row["value"], row["stderr"], row["count"]) == (main.mean, main.stderr, main.count)
-    stats = _rows(files["data/stats.parquet"])
+    stats = _rows(files["data/stats/small.parquet"])
     assert len(stats) == sum(len(run.stats) for run in records.values())
-    scores = [row for row in _rows(files["data/scores.parquet"]) if row["perturbation"] is None]
+    scores = [row for row in _rows(files["data/scores/small.parquet"]) if row["perturbation"] is None]
     assert {row["metric"] for row in scores} == {"exact_match"}
     for name, row in runs.items():
         of = [one["score"] for one in scores if one["run"] == name]
@@ -88,7 +122,7 @@ def test_the_card_describes_the_tables(command: Harness, hub: WritableHub) -> No
     metadata = yaml.safe_load(head)
     assert [one["config_name"] for one in metadata["configs"]] == ["runs", "stats", "scores"]
     for one in metadata["configs"]:
-        assert one["data_files"][0]["path"] in _files(hub)
+        assert one["data_files"][0]["path"].replace("*", "small") in _files(hub)
     assert "Results of 4 evaluation runs: 2 models on 1 scenario" in body
     assert body.count("| quiz | generation | fake:") == 4
 
@@ -99,9 +133,9 @@ def test_a_failed_run_is_published_without_a_result(command: Harness, hub: Writa
     assert record["stats"]
     file.write_text(json.dumps({**record, "status": "failed", "error": "no memory"}))
     command(*PUBLISH, "--yes")
-    (row,) = (row for row in _rows(_files(hub)["data/runs.parquet"]) if row["status"] == "failed")
+    (row,) = (row for row in _rows(_files(hub)["data/runs/small.parquet"]) if row["status"] == "failed")
     assert (row["value"], row["count"], row["error"]) == (None, None, "no memory")
-    assert row["run"] not in {stat["run"] for stat in _rows(_files(hub)["data/stats.parquet"])}
+    assert row["run"] not in {stat["run"] for stat in _rows(_files(hub)["data/stats/small.parquet"])}
     assert _files(hub)["README.md"].decode().count("| failed |") == 1
 
 
@@ -147,7 +181,7 @@ def test_texts_of_samples_and_this_machine_stay_here(command: Harness, hub: Writ
 def test_samples_are_published_on_request_with_a_canary(command: Harness, hub: WritableHub) -> None:
     said = command(*PUBLISH, "--yes", "--samples", "--plugin", "quiz.yaml")
     assert "Models may be trained on what is public" in said.out
-    rows = _rows(_files(hub)["data/samples.parquet"])
+    rows = _rows(_files(hub)["data/samples/small.parquet"])
     assert len(rows) == 4 * 20 + 2 * 20
     assert rows[0]["input"] == "Is 0 even?"
     assert rows[0]["correct"] == ["Yes"]
@@ -159,7 +193,7 @@ def test_samples_are_published_on_request_with_a_canary(command: Harness, hub: W
 def test_samples_of_unknown_data_stay_here(command: Harness, hub: WritableHub) -> None:
     said = command(*PUBLISH, "--yes", "--samples")
     assert "no samples of quiz: whether these data are gated is unknown. Load the scenarios with --plugin." in said.out
-    assert "data/samples.parquet" not in _files(hub)
+    assert "data/samples/small.parquet" not in _files(hub)
     assert "canary" not in _files(hub)["README.md"].decode()
 
 
@@ -169,7 +203,7 @@ def test_samples_of_gated_data_are_never_published(command: Harness, hub: Writab
     said = command(*PUBLISH, "--yes", "--samples", "--plugin", "gated.yaml")
     assert said.code == 0, said.err
     assert "samples of gated data are never published: quiz." in said.out
-    assert "data/samples.parquet" not in _files(hub)
+    assert "data/samples/small.parquet" not in _files(hub)
 
 
 def test_a_secret_in_the_results_stops_everything(
@@ -184,7 +218,7 @@ def test_a_secret_in_the_results_stops_everything(
     assert said.code == 2
     assert "holds the value of the environment variable SOME_API_KEY; nothing is published" in said.err
     assert "my-very-secret-value" not in said.err + said.out
-    assert hub.requests == []
+    assert hub.repositories == {}
 
 
 def test_a_secret_in_the_card_stops_everything(
@@ -194,7 +228,7 @@ def test_a_secret_in_the_card_stops_everything(
     said = command("publish", "results", "--to", "ada/my-very-secret-value", "--yes")
     assert said.code == 2
     assert "README.md holds the value of the environment variable SOME_API_KEY; nothing is published" in said.err
-    assert hub.requests == []
+    assert hub.repositories == {}
 
 
 def test_a_secret_in_a_file_for_a_models_repository_stops_everything(
