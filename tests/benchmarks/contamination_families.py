@@ -6,7 +6,7 @@ In ``luck``, both tests see the same likings, so that a published order which it
 second look, which then sees that again. In ``noise``, the two tests see different likings.
 
     python tests/benchmarks/contamination_families.py [--sets 7410] [--families 2000] [--world luck] [--keep FILE]
-    python tests/benchmarks/contamination_families.py --pools 1000
+    python tests/benchmarks/contamination_families.py --pools 10000
 
 The null sets are dealt at random into families of 57 files of a benchmark and of 14, 4 and 1 data sets, and again until
 there are enough families of each size; a set is in no family twice. Standard errors are those of ten batches of sets.
@@ -37,9 +37,9 @@ from adapters._order import published_order
 from adapters._order.looks import FirstLook
 from adapters.exchangeability import Exchangeability
 from harness import Example, Instance, Response, SequenceRequest, Split
-from harness.contamination import bonferroni
 from harness.contamination.report import TestFamily, build_report
 from harness.contamination.statistics import exact_tail, next_example, relabelling
+from harness.contamination.statistics.relabelling import normal_scores
 from harness.contracts.specs import Component, RunSpec
 from harness.storage.results import RunRecord
 from metrics.contamination import Contamination
@@ -156,19 +156,20 @@ def remembered(tail: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def pools(families: int, seed: int) -> Floats:
-    """Return log10 p of the pooled re-labelling test of all scores and of first looks, shape (families, 2)."""
+    """Return p of the pooled re-labelling test of all scores and of first looks, shape (families, 2), by its z."""
     rng, look = np.random.default_rng(seed), FirstLook()
+    few, many = (normal_scores(np.arange(1.0 + shuffles)[None])[0] for shuffles in (look.shuffles, 25))
     found = []
     for _ in range(families):
-        every, firsts = [], []
-        for _ in range(SIZES[0]):
-            scores = rng.random((8, 26))  # of orders that are all alike
-            first = scores[:, : 1 + look.shuffles]
-            other = norm.logcdf(-norm.ppf(scores[:, 0]).sum() / math.sqrt(len(scores))) / math.log(10)
-            again = look.asks_again(bonferroni([relabelling.relabelling_test(first).log10_p, other]))
-            every.append(scores if again else first)
-            firsts.append(first)
-        found.append([relabelling.pooled_relabelling(tables).log10_p for tables in (every, firsts)])
+        likelihood = rng.random((SIZES[0], 8))  # of each shard's published order, as a share of all orders
+        below = rng.binomial(look.shuffles, likelihood)
+        first = few[below].sum(axis=1)
+        second = many[below + rng.binomial(25 - look.shuffles, likelihood)].sum(axis=1)
+        variances = 8 * np.mean(few**2), 8 * np.mean(many**2)
+        other = norm.sf(norm.ppf(likelihood).sum(axis=1) / math.sqrt(8))
+        again = 2 * np.minimum(norm.sf(first / math.sqrt(variances[0])), other) <= look.open
+        z_all = np.where(again, second, first).sum() / math.sqrt(np.where(again, *reversed(variances)).sum())
+        found.append(norm.sf([z_all, first.sum() / math.sqrt(len(first) * variances[0])]))
     return np.array(found)
 
 
@@ -187,8 +188,8 @@ def kept_sets(file: Path | None, sets: int, world: str, seed: int) -> list[dict[
 
 def show_pools(families: int, seed: int) -> None:
     found = pools(families, seed)
-    for name, log10_p in zip(("all scores", "first looks"), found.T, strict=True):
-        shown = " / ".join(f"{100 * (log10_p <= math.log10(level) + 1e-12).mean():.1f}" for level in LEVELS)
+    for name, p_values in zip(("all scores", "first looks"), found.T, strict=True):
+        shown = " / ".join(f"{100 * (p_values <= level).mean():.1f}" for level in LEVELS)
         print(f"pooled re-labelling of {name}, {families} families: {shown} per cent rejected")
 
 
