@@ -5,15 +5,21 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from harness.cli import options
 from harness.cli.sources import ReadSweep, sweep_source
 from harness.contracts import Adapted, GenerateRequest, Model, Prompt
+from harness.contracts.specs import RunSpec
 from harness.output.display import brief, counted
 from harness.output.terminal import say
+
+if TYPE_CHECKING:
+    from harness.plugins.registry import Registry
 
 
 @click.command("validate")
@@ -55,7 +61,13 @@ def schema_command(plugins: tuple[Path, ...]) -> None:
 @sweep_source
 @options.data_dir
 @click.option("-n", "--instances", type=options.POSITIVE, default=2, help="Instances to show per run.")
-def preview_command(read: ReadSweep, data_dir: Path | None, instances: int) -> None:
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the prompts of all instances to this file instead, as JSON lines.",
+)
+def preview_command(read: ReadSweep, data_dir: Path | None, instances: int, output: Path | None) -> None:
     """Show the exact prompts of the first instances of each run of SWEEP, with token counts and few-shot examples.
 
     A prompt is shown as the model reads it, with its chat template and special tokens, where the backend knows them.
@@ -66,6 +78,9 @@ def preview_command(read: ReadSweep, data_dir: Path | None, instances: int) -> N
     from harness.runs.preview import first_prompts
 
     found, registry = read()
+    if output is not None:
+        _write_prompts(found.runs, registry, data_dir, output)
+        return
     problems: dict[str, None] = {}
     for spec in found.runs:
         say(f"{spec.scenario.label} · {spec.adapter.name} · {brief(spec.model_label, 100)}", bold=True)
@@ -82,6 +97,23 @@ def preview_command(read: ReadSweep, data_dir: Path | None, instances: int) -> N
         say(f"Would fail: {problem}", err=True)
     if problems:
         sys.exit(2)
+
+
+def _write_prompts(runs: Sequence[RunSpec], registry: Registry, data_dir: Path | None, output: Path) -> None:
+    """Write the requests of all runs as JSON lines; those that several runs share once."""
+    from harness.inference.model_pool import load_model
+    from harness.runs.evaluation import prepare
+    from harness.runs.preview import prompt_lines
+    from harness.storage.durable import writing
+
+    lines: dict[str, None] = {}
+    for spec in runs:
+        evaluation, model = prepare(spec, registry, data_dir), load_model(spec.configured_model, registry)
+        for line in prompt_lines(evaluation, model):
+            lines[json.dumps(line, ensure_ascii=False)] = None
+    with writing(output):
+        output.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", errors="backslashreplace")
+    say(f"{output}: {counted(len(lines), 'prompt')}.")
 
 
 def _tokens(model: Model, text: Prompt) -> str:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict
 from itertools import islice
+from typing import Any
 
 from harness.contracts import (
     Adapted,
@@ -27,6 +28,31 @@ def first_prompts(evaluation: Evaluation, model: Model, instances: int) -> Itera
         HarnessError: The settings do not fit the data or the model.
     """
     return islice(evaluation.adapted(model), instances)
+
+
+def prompt_lines(evaluation: Evaluation, model: Model) -> Iterator[dict[str, Any]]:
+    """Yield a run's requests as JSON values, with the keys by which ``replay:`` finds predictions.
+
+    Raises:
+        HarnessError: The settings do not fit the data or the model.
+    """
+    several = evaluation.adapter.train_trials > 1
+    for adapted in evaluation.adapted(model):
+        about: dict[str, Any] = {"scenario": evaluation.spec.scenario.label, "id": adapted.instance.id}
+        if adapted.instance.perturbation is not None:
+            about["perturbation"] = adapted.instance.perturbation
+        if several:
+            about["trial"] = adapted.trial
+        for request in adapted.requests:
+            prompt, scored = question(request)
+            shown = (
+                prompt if isinstance(prompt, str) else [{"role": one.role, "content": one.content} for one in prompt]
+            )
+            if isinstance(request, GenerateRequest):
+                yield {**about, "prompt": shown, "max_tokens": request.max_tokens, "stop": list(request.stop)}
+            else:
+                reference = None if request.origin is None else request.origin.reference
+                yield {**about, "prompt": shown, "continuation": scored, "reference": reference}
 
 
 def read_by(model: Model, request: Request) -> str:

@@ -110,6 +110,17 @@ def test_a_preview_shows_the_prompts_that_a_run_sends(harness: Harness, folder: 
     assert "at most 2 tokens" in said.out
 
 
+def test_all_prompts_are_written_for_predictions_made_elsewhere(harness: Harness, folder: Path) -> None:
+    said = harness("preview", "sweep.yaml", "-o", "prompts.jsonl")
+    assert (said.code, said.out) == (0, "prompts.jsonl: 40 prompts.\n")
+    lines = [json.loads(line) for line in (folder / "prompts.jsonl").read_text().splitlines()]
+    assert {line["scenario"] for line in lines} == {"quiz"}
+    assert "Is 0 even?" in next(line["prompt"] for line in lines if line["id"] == "valid-0")
+    keys = [{key: line[key] for key in ("scenario", "id", "perturbation") if key in line} for line in lines]
+    (folder / "predictions.jsonl").write_text("\n".join(json.dumps({**one, "text": "Yes"}) for one in keys))
+    assert harness("run", "sweep.yaml", "-m", "replay:predictions.jsonl").code == 0
+
+
 def test_a_preview_tells_perturbed_copies_from_originals(harness: Harness) -> None:
     said = harness("preview", "-r", "quiz", "--plugin", "quiz.yaml", "-m", "fake:0", "-n", "1")
     assert "lowercase" not in said.out
