@@ -50,7 +50,7 @@ def open_listener(component: Component, registry: Registry) -> Listener:
 
 @dataclass(slots=True, eq=False)
 class _Mailbox:
-    """One listener, the runs that wait for it, and what became of those that it was given."""
+    """One listener, the runs that wait for it, and how its deliveries went."""
 
     component: Component
     listener: Listener
@@ -65,7 +65,7 @@ class _Mailbox:
     """What went wrong; empty if nothing did."""
     thread: threading.Thread | None = None
     abandoned: bool = False
-    """True once nobody waits for it any more."""
+    """True when the sweep no longer waits for it."""
 
 
 class Deliveries:
@@ -146,7 +146,7 @@ class Deliveries:
         return {box.component.name: 0 if box.failure or box.abandoned else box.new for box in self._boxes}
 
     def notes(self) -> list[str]:
-        """Return what the user must know of each listener that did not get all runs: why, and how to send the rest."""
+        """Return a message for each listener that did not get all runs: why, and how to send the rest."""
         return [self._note(box) for box in self._boxes if box.failure or box.abandoned]
 
     def _note(self, box: _Mailbox) -> str:
@@ -180,7 +180,7 @@ class Deliveries:
         box.sent.add(box.given)
 
     def _attempt(self, box: _Mailbox, do: Callable[[], None]) -> None:
-        """Do something unless the listener has failed before; note why it fails."""
+        """Do something unless the listener has failed before; record why it fails."""
         if box.failure:
             return
         try:

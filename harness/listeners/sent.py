@@ -1,4 +1,4 @@
-"""What each listener has been given, so that nothing is left out and little comes twice."""
+"""Which runs each listener was given, so that none is left out and few are sent twice."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from harness.publishing.contents import Contents
 
 TAG = "holistic-harness"
-"""By this tag a later ``harness publish`` knows that it made the repository."""
+"""Tag by which ``harness publish`` recognizes a repository that it created."""
 
 _MOST_RUNS = 200
 """Runs in the card's table; the rest is in the data."""
@@ -67,7 +67,7 @@ def _sections(contents: Contents, repository: str, tables: Mapping[str, str]) ->
         "```python\nfrom datasets import load_dataset\n\n"
         f'runs = load_dataset("{repository}", "runs", split="results")\n```',
         "Numbers are means over instances with 95 % intervals. Compare values of one metric and one method only; "
-        "samples of the same `scenario` and `id` are the same question.",
+        "samples with the same `scenario` and `id` have the same question.",
     ]
     if contents.canary:
         sections += [

@@ -61,7 +61,7 @@ class Contents:
     others: OtherSuites
     """What the repository keeps of other suites."""
     canary: str
-    """The text by which models that were trained on the samples can be found; empty without samples."""
+    """Text by which models that were trained on the samples can be recognized; empty without samples."""
     notes: list[str] = field(default_factory=list)
     """Sentences that a user should read."""
 
@@ -171,7 +171,7 @@ _STAMP = re.compile(r'data-stamp="([0-9a-f]+)"')
 
 
 def _build_site(results: Path, output: Path, registry: Registry) -> None:
-    """Build the web site, the same of the same results: its stamp is made of contents instead of times."""
+    """Build the web site reproducibly: its stamp depends on contents instead of times."""
     from harness.leaderboard.site.builder import build_site
 
     page = build_site(results, output, registry=registry)

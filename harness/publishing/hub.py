@@ -1,4 +1,4 @@
-"""Uploading files to a repository on the Hub in one commit: only what changed, and nothing over other content."""
+"""Uploading files to a repository on the Hub in one commit: only what changed, without overwriting other content."""
 
 from __future__ import annotations
 
@@ -25,11 +25,13 @@ RepositoryKind = Literal["dataset", "model"]
 
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
+_XET_STATUS = re.compile(r"HTTP status \w+ error \((\d{3})")
+
 FOLDERS = ("data/", "results/", "site/")
-"""What a publication may delete where the results no longer have it."""
+"""Folders in which an upload deletes files that the results no longer have."""
 
 _OWN = ".gitattributes"
-"""What the Hub itself puts into a new repository."""
+"""The file that the Hub puts into a new repository."""
 
 
 class PublishError(HarnessError):
@@ -43,17 +45,17 @@ class Changes:
     new: tuple[str, ...]
     """Files that the repository lacks."""
     changed: tuple[str, ...]
-    """Files whose content is another one there."""
+    """Files whose content differs in the repository."""
     removed: tuple[str, ...]
     """Files of an earlier publication that are no longer part of it."""
     unchanged: tuple[str, ...]
     """Files that are there already."""
     others: tuple[str, ...] = ()
-    """Files there that are no part of a publication."""
+    """Other files in the repository."""
 
     @property
     def nothing(self) -> bool:
-        """True if the repository has it all."""
+        """True if there is nothing to upload or remove."""
         return not (self.new or self.changed or self.removed)
 
 
@@ -122,7 +124,7 @@ class HubRepository:
         self._head: str | None = None
 
     def exists(self) -> bool:
-        """Return True if the repository exists and can be seen; the commit that it is at is remembered."""
+        """Return True if the repository exists and can be seen; remember its latest commit."""
         from huggingface_hub.errors import RepositoryNotFoundError
 
         with self._asking():
@@ -237,7 +239,7 @@ class HubRepository:
                 return None
 
     def open_pull_request(self, title: str) -> str | None:
-        """Return the git reference of an open pull request with this title by the token's owner; None if none is."""
+        """Return the git reference of an open pull request by the token's owner with this title, or None."""
         with self._asking():
             author = self._api.whoami()["name"]
             for one in self._api.get_repo_discussions(
@@ -280,12 +282,18 @@ class HubRepository:
         except Exception as error:  # the network's exceptions belong to a library that may change
             if not _is_network(error):
                 raise
-            if "/xet-" in str(error):
-                raise PublishError(
-                    f"{endpoint()} does not support uploads with Xet ({self._brief(error)}). Set HF_HUB_DISABLE_XET=1 "
-                    "and run the command again."
-                ) from None
-            raise PublishError(f"{endpoint()} cannot be reached ({self._brief(error)}).") from None
+            raise PublishError(self._unreachable(error)) from None
+
+    def _unreachable(self, error: Exception) -> str:
+        """Return what an error of the network means; Xet's library raises one for answers of the server, too."""
+        status = _XET_STATUS.search(str(error))
+        if status is None:
+            return f"{endpoint()} cannot be reached ({self._brief(error)})."
+        if "/xet-" in str(error) and status[1] == "404":
+            why = f"{endpoint()} does not support uploads with Xet ({self._brief(error)})."
+        else:
+            why = f"the upload of {self.name} with Xet failed ({self._brief(error)})."
+        return f"{why} Set HF_HUB_DISABLE_XET=1 and run the command again."
 
     def _refusal(self, error: Any) -> str:
         status = getattr(error.response, "status_code", None)

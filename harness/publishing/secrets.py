@@ -20,7 +20,7 @@ _KEYS = re.compile(
     r"|AKIA[A-Z0-9]{16}|AIza[A-Za-z0-9_-]{35}|xox[abprs]-[A-Za-z0-9-]{10,})"
 )
 _SHORTEST = 12
-"""Characters of a value that is searched for; shorter ones occur by chance."""
+"""Shortest value that is searched for; shorter ones occur by chance."""
 
 
 class SecretCheck:
@@ -51,9 +51,9 @@ class SecretCheck:
         """
         what = next((name for value, name in self._values.items() if value in text), None)
         if what is None and _KEYS.search(text):
-            what = "what looks like a key of a service"
+            what = "what looks like the key of a service"
         if what is not None:
-            raise HarnessError(f"{where} holds {what}; nothing is published. Remove it from the results first.")
+            raise HarnessError(f"{where} contains {what}; nothing is published. Remove it from the results first.")
 
     def check_all(self, texts: Iterable[str], where: str) -> None:
         """Check several texts, like :meth:`check`."""

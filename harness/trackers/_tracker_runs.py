@@ -18,10 +18,10 @@ STEP = "training_step"
 
 @dataclass(frozen=True, slots=True)
 class TrackerRun:
-    """A run of a tracker: a model of a suite, or a training of which the models are checkpoints."""
+    """A run of a tracker: a model of a suite, or a training whose checkpoints the models are."""
 
     key: str
-    """Identifies it for good: sixteen hexadecimal digits."""
+    """Permanent identifier: sixteen hexadecimal digits."""
     name: str
     """Its name for people."""
     settings: dict[str, Any]

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from mlflow import MlflowClient
 
 KEY = "harness.key"
-"""The tag by which a run of MLflow is found again."""
+"""Tag by which a run of MLflow is found again."""
 
 _NAME = re.compile(r"[^\w\-. :/]")
-"""Characters that MLflow takes in no name of a metric."""
+"""Characters that MLflow does not allow in the names of metrics."""
 
 _LONGEST = 250
-"""Characters of a metric's or parameter's name that every store takes."""
+"""Longest name of a metric or parameter that every store accepts."""
 
 
 @listener("mlflow", source="https://mlflow.org/docs", needs="mlflow", install=install_advice("mlflow"))

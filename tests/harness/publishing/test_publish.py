@@ -216,7 +216,7 @@ def test_a_secret_in_the_results_stops_everything(
     monkeypatch.setenv("SOME_API_KEY", "my-very-secret-value")
     said = command(*PUBLISH, "--yes")
     assert said.code == 2
-    assert "holds the value of the environment variable SOME_API_KEY; nothing is published" in said.err
+    assert "contains the value of the environment variable SOME_API_KEY; nothing is published" in said.err
     assert "my-very-secret-value" not in said.err + said.out
     assert hub.repositories == {}
 
@@ -227,7 +227,7 @@ def test_a_secret_in_the_card_stops_everything(
     monkeypatch.setenv("SOME_API_KEY", "my-very-secret-value")
     said = command("publish", "results", "--to", "ada/my-very-secret-value", "--yes")
     assert said.code == 2
-    assert "README.md holds the value of the environment variable SOME_API_KEY; nothing is published" in said.err
+    assert "README.md contains the value of the environment variable SOME_API_KEY; nothing is published" in said.err
     assert hub.repositories == {}
 
 
@@ -238,7 +238,7 @@ def test_a_secret_in_a_file_for_a_models_repository_stops_everything(
     monkeypatch.setenv("SOME_API_KEY", hub.endpoint)  # which the files name as the source of the results
     said = command(*CARDS)
     assert said.code == 2
-    assert "for grace/tiny holds the value of the environment variable SOME_API_KEY; nothing is publ" in said.err
+    assert "for grace/tiny contains the value of the environment variable SOME_API_KEY; nothing is publ" in said.err
     assert hub.commits == []
 
 
@@ -260,7 +260,7 @@ def test_a_repository_with_other_content_is_left_alone(command: Harness, hub: Wr
     hub.add("datasets", "ada/evals", {"train.csv": b"a,b\n"})
     said = command(*PUBLISH, "--yes")
     assert said.code == 2
-    assert "holds something else (its card lacks the tag holistic-harness)" in said.err
+    assert "was not created by harness publish (its card lacks the tag holistic-harness)" in said.err
     assert hub.commits == []
     assert command(*PUBLISH, "--yes", "--force").code == 0
     assert _files(hub)["train.csv"] == b"a,b\n"
@@ -309,6 +309,20 @@ def test_a_hub_without_xet_is_named(command: Harness, hub: WritableHub, monkeypa
     assert said.code == 2
     assert f"{hub.endpoint} does not support uploads with Xet (" in said.err
     assert "Set HF_HUB_DISABLE_XET=1 and run the command again." in said.err
+
+
+@pytest.mark.parametrize("token", [403, 200])  # no token for the store; or one, and the store refuses the files
+def test_a_refusal_by_xet_is_told_from_a_hub_without_it(
+    command: Harness, hub: WritableHub, monkeypatch: pytest.MonkeyPatch, token: int
+) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_DISABLE_XET", False)
+    hub.xet = token
+    found = command(*PUBLISH, "--yes")
+    assert found.code == 2
+    assert found.err.startswith("the upload of ada/evals with Xet failed (")
+    assert "403 Forbidden" in found.err
+    assert found.err.endswith("Set HF_HUB_DISABLE_XET=1 and run the command again.\n")
+    assert hub.commits == []
 
 
 def test_a_change_of_somebody_else_is_not_overwritten(command: Harness, hub: WritableHub) -> None:

@@ -33,7 +33,7 @@ SPELLINGS: dict[str, Callable[[str], str]] = {
 @pytest.mark.parametrize("spelling", SPELLINGS)
 def test_a_secret_is_found_in_each_spelling(spelling: str) -> None:
     check = SecretCheck({"SOME_API_KEY": SECRET})
-    with pytest.raises(HarnessError, match="here holds the value of the environment variable SOME_API_KEY"):
+    with pytest.raises(HarnessError, match="here contains the value of the environment variable SOME_API_KEY"):
         check.check(f"before {SPELLINGS[spelling](SECRET)} after", "here")
 
 
