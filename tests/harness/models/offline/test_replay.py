@@ -256,7 +256,7 @@ def test_ids_of_several_scenarios_are_told_apart(tmp_path: Path) -> None:
     texts = [response.completions[0].text for response in ask(path, *asked)]
     assert texts == ["anatomy", "any subject", "boolq"]
     (missing,) = ask(path, generate(instance="test-1", scenario="imdb"))
-    assert "has no prediction for id 'test-1'" in str(missing.error)
+    assert "has no prediction for id 'test-1' of imdb, trial 0." in str(missing.error)
 
 
 def test_lines_without_a_scenario_serve_one_scenario_only(tmp_path: Path) -> None:
