@@ -82,6 +82,7 @@ if TYPE_CHECKING:
 
     # Metrics: what they score, and the values that scores can have.
     from harness.contracts import (
+        NO_VALUE as NO_VALUE,
         BatchMetric as BatchMetric,
         BestOf as BestOf,
         Estimate as Estimate,

@@ -9,7 +9,7 @@ from itertools import takewhile
 from random import Random
 from typing import Any
 
-from harness import Estimate, Example, MetricError, RunMetric, derive_seed, metric
+from harness import NO_VALUE, Estimate, Example, MetricError, RunMetric, derive_seed, metric
 from harness.contamination import (
     BesagClifford,
     EProcess,
@@ -23,6 +23,7 @@ from harness.contamination import (
     relabelling_test,
     sharded_t,
     verdict,
+    why_not_testable,
 )
 
 
@@ -43,7 +44,8 @@ class Contamination(RunMetric):
     the next-example test (ranks; where that test stops early, its evidence). The null hypothesis is that the model does
     not depend on the published order, given the examples; ``contamination_…`` are −log10 p of each test, the published
     t-test among them, and ``contamination_evidence`` is log10 of the e-value. Values start at 0; higher is stronger
-    evidence, and neither is better for the model. A test that detects nothing shows nothing.
+    evidence, and neither is better for the model. A test that detects nothing shows nothing. If the order cannot be
+    tested, for lack of examples or because it is not exchangeable, there is no value, and the details say why.
     docs/contamination.md explains how the tests work and what they assume.
 
     Args:
@@ -99,7 +101,7 @@ class Contamination(RunMetric):
 
     def estimates(self) -> Mapping[str, Estimate]:
         found = self._result()
-        if found is None:
+        if found is None or NO_VALUE in found:
             return {}
         used = found["n_used"]
         named = {
@@ -126,9 +128,18 @@ class Contamination(RunMetric):
         if self._data is None:
             return None
         data = dict(self._data)
-        if not data.get("testable", True):
+        if reason := why_not_testable(data):
             words = str(Verdict.NOT_TESTABLE)
-            return {**data, "alpha": self._alpha, "headline_log10_p": 0.0, "headline_tests": 0, "verdict": words}
+            return {
+                **data,
+                "testable": False,
+                "not_testable": reason,
+                "alpha": self._alpha,
+                "headline_log10_p": None,
+                "headline_tests": 0,
+                "verdict": words,
+                NO_VALUE: f"{words}: {reason}",
+            }
         settings = data.pop("next_example", None)
         layout = data.pop("shards", None)
         first_look = data.pop("first_look", None)
@@ -178,7 +189,7 @@ class Contamination(RunMetric):
         result |= {
             "headline_log10_p": log10_p,
             "headline_tests": len(p_values),
-            "verdict": str(verdict(log10_p, self._alpha, data["exchangeable"])),
+            "verdict": str(verdict(log10_p, self._alpha)),
             "cost": self._cost.described(data["n_tokens"]),
         }
         return result

@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from harness import Estimate, Example, MetricError, RunMetric, metric
-from harness.contamination import diagnose_options, option_order_test
+from harness import NO_VALUE, Estimate, Example, MetricError, RunMetric, metric
+from harness.contamination import Verdict, diagnose_options, option_order_test, why_options_not_testable
 from harness.statistics import effective_size_interval
 
 
@@ -27,10 +27,18 @@ class OptionOrder(RunMetric):
     model does not depend on it, every rank is equally likely. The ranks' normal scores are added up, and p is the exact
     tail. Values start at 0; higher is stronger evidence, and neither is better for the model. ``option_order_first`` is
     the share of questions whose published order is the likeliest, ties shared. The test needs options that the authors
-    put in random order, and only reads the adapter ``option_order``.
+    put in random order, and only reads the adapter ``option_order``. If the text shows that they have an order of their
+    own, or there are too few questions for a p-value at the level, there is no value, and the details say why.
+
+    Args:
+        alpha: The level.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, alpha: float = 0.01) -> None:
+        if not 0 < alpha < 1:
+            raise MetricError(f"option_order: alpha is {alpha}, but must be between 0 and 1.")
+        self._alpha = alpha
+        self._answers: list[int | None] = []
         self._items: list[Sequence[float]] = []
         self._options: list[Sequence[str]] = []
 
@@ -46,10 +54,12 @@ class OptionOrder(RunMetric):
         if not all(map(math.isfinite, scores)):
             raise MetricError("the model gave no finite log-probabilities.")
         self._items.append(scores)
-        self._options.append([reference.text for reference in example.instance.references])
+        references = example.instance.references
+        self._options.append([reference.text for reference in references])
+        self._answers.append(next((place for place, one in enumerate(references) if one.correct), None))
 
     def estimates(self) -> Mapping[str, Estimate]:
-        if not self._items:
+        if not self._items or NO_VALUE in self.details():
             return {}
         found = option_order_test(self._items)
         low, high = effective_size_interval(
@@ -65,8 +75,8 @@ class OptionOrder(RunMetric):
             return {}
         found = option_order_test(self._items)
         orders = sorted({len(item) for item in self._items})
-        text = diagnose_options(self._options)
-        return {
+        text = diagnose_options(self._options, self._answers)
+        details = {
             "n_questions": found.items,
             "orders": orders,
             "first_rate": found.top1_rate,
@@ -74,6 +84,12 @@ class OptionOrder(RunMetric):
             "mean_percentile": found.mean_percentile,
             "log10_p": found.log10_p,
             "log10_p_certified": found.log10_certified,
+            "log10_p_floor": -sum(math.log10(len(item)) for item in self._items),
+            "alpha": self._alpha,
             "exchangeable": text.exchangeable,
             "diagnostics": {test.name: {"z": test.z, "p": test.p, "p_holm": test.p_holm} for test in text.tests},
         }
+        if not (reason := why_options_not_testable(details, self._alpha)):
+            return details
+        unknown = {"log10_p": None, "log10_p_certified": None}
+        return {**details, **unknown, "not_testable": reason, NO_VALUE: f"{Verdict.NOT_TESTABLE}: {reason}"}

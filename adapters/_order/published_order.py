@@ -70,7 +70,8 @@ class OrderSettings(ExampleFormat):
     the text's diagnostics find no order, else what they call for; see docs/contamination.md. ``[]``: none."""
 
     level: float = Field(default=0.01, gt=0, lt=1)
-    """If no p-value at this level is possible, for lack of examples, no model is asked."""
+    """If no p-value at this level is possible, for lack of examples, no model is asked. Nor is one if the text shows
+    after all repairs that the order is not exchangeable."""
 
     role: Literal["target", "control"] = "target"
     """Reports list a ``control`` with its targets, and leave it out of corrections."""

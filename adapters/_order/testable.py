@@ -1,4 +1,4 @@
-"""Whether a test of the order can reach its level at all, which is known before a model is asked."""
+"""Whether the order can be tested at all, which is known before a model is asked."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any
 from adapters._order.boundaries import STRETCH
 from adapters._order.published_order import PublishedOrder
 from harness import Adapted, Instance
-from harness.contamination import Repaired, Stretch, bonferroni
+from harness.contamination import Repaired, Stretch, bonferroni, why_not_testable
 
 NOTHING = "nothing"
-"""``meta.asked`` of the one stand-in of a test that cannot reach its level: it has no requests."""
+"""``meta.asked`` of the one stand-in of a data set that cannot be tested: it has no requests."""
 
 MOST_ROWS = 100
 """Largest number of examples to try when looking for one that suffices."""
@@ -25,7 +25,7 @@ Tests = Callable[[PublishedOrder], Sequence[Iterable[Adapted]]]
 def unless_untestable(
     order: PublishedOrder, tests: Tests, level: float, trial: int, *, share: float = 1.0
 ) -> Iterator[Adapted]:
-    """Yield a stand-in without requests if no p-value at the level is possible; nothing if one is.
+    """Yield a stand-in without requests if the order is not exchangeable or no p-value at the level is possible.
 
     Args:
         order: The data set.
@@ -34,6 +34,9 @@ def unless_untestable(
         trial: The trial.
         share: The share of the level that these tests have together.
     """
+    if reason := why_not_testable(order.description):
+        yield _stand_in(order, reason, trial)
+        return
     enough = math.log10(level * share)
     smallest = _smallest(tests(order), enough)
     if smallest <= enough:
@@ -45,9 +48,13 @@ def unless_untestable(
     advice = "more shards or shuffles are needed" if needed is None else f"{needed} examples are needed"
     least = f"{min(1.0, 10**smallest / share):.2g}"
     reason = f"with {n} examples no p-value at the level {level:g} is possible (the smallest is {least}); {advice}"
+    yield _stand_in(order, reason, trial)
+
+
+def _stand_in(order: PublishedOrder, reason: str, trial: int) -> Adapted:
     description = {**order.description, "testable": False, "not_testable": reason}
-    name = "not-testable"
-    yield Adapted(Instance(name, "", split=order.split, meta={"asked": NOTHING, "data": description}), (), trial=trial)
+    meta = {"asked": NOTHING, "data": description}
+    return Adapted(Instance("not-testable", "", split=order.split, meta=meta), (), trial=trial)
 
 
 def _smallest(tests: Sequence[Iterable[Adapted]], enough: float) -> float:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.cli import options
-from harness.output.display import json_text
+from harness.output.display import json_text, visible
 from harness.output.terminal import say
 
 if TYPE_CHECKING:
@@ -20,7 +20,29 @@ if TYPE_CHECKING:
 @click.command("options", short_help="Test whether MODELS depend on the published order of answer options.")
 @click.argument("models", nargs=-1, required=True)
 @click.option(
-    "--data", multiple=True, required=True, help="A multiple-choice scenario, such as mmlu:subject=anatomy. Repeatable."
+    "--data",
+    multiple=True,
+    required=True,
+    help="A multiple-choice scenario, such as mmlu:subject=anatomy, or a file of questions (JSON Lines, CSV, …). "
+    "Repeatable.",
+)
+@click.option("--question", metavar="COLUMN", help="The file's column of questions (default: found by common names).")
+@click.option(
+    "--options",
+    "option_columns",
+    metavar="COLUMNS",
+    help="The file's column of options, or one for each option, such as A,B,C,D (default: found by common names).",
+)
+@click.option(
+    "--answer",
+    metavar="COLUMN",
+    help="The file's column of answers: the letter, text or number of the correct option (default: found by common "
+    "names); none if there are no answers.",
+)
+@click.option(
+    "--numbered-from",
+    type=click.Choice(["0", "1"]),
+    help="Whether answers that are numbers count options from 0 or 1 (default: found from all answers).",
 )
 @click.option(
     "--orders",
@@ -40,6 +62,10 @@ if TYPE_CHECKING:
 def options_command(
     models: tuple[str, ...],
     data: tuple[str, ...],
+    question: str | None,
+    option_columns: str | None,
+    answer: str | None,
+    numbered_from: str | None,
     orders: int,
     max_eval_instances: int | None,
     alpha: float,
@@ -54,47 +80,67 @@ def options_command(
     """Test whether MODELS prefer the options of multiple-choice questions in their published order.
 
     The test still works if the rows were shuffled before training, where a test of the rows' order finds nothing. It
-    needs options that the authors put in random order; the text is checked for that first. Exit codes: 1 if a test
-    failed; 2 if nothing could be run because of an error.
+    needs options that the authors put in random order; the text is checked for that.
+
+    A file has one question per record. Without options, its columns are found by common names: question, stem, prompt,
+    …; options or choices, or A, B, … or option1, option2, …; answer, answer_key, correct, label, …. Keys of objects in
+    a column are named with a dot, such as question.stem.
+
+    Exit codes: 1 if a test failed or is not testable; 2 if nothing could be run because of an error.
     """
     from harness.cli.run import execute
     from harness.contamination.option_tests import option_sweep, option_tests
     from harness.runs.runner import Settings
 
-    sweep, registry = option_sweep(models, data, orders=orders, suite=suite, seed=seed, instances=max_eval_instances)
+    given = {"question": question, "options": option_columns, "answer": answer}
+    columns: dict[str, str | int] = {name: value for name, value in given.items() if value is not None}
+    columns |= {} if numbered_from is None else {"numbered_from": int(numbered_from)}
+    sweep, registry = option_sweep(
+        models, data, columns=columns, orders=orders, alpha=alpha, suite=suite, seed=seed, instances=max_eval_instances
+    )
     records = execute(sweep.runs, registry, Settings(results_dir, data_dir, force, cache_dir=cache_dir))
     failed = [record for record in records if record.status != "ok"]
+    found: Mapping[str, Sequence[OptionTest]] = {}
     if len(failed) < len(records):
         found = option_tests(records)
         if as_json:
             say(json_text([test.as_json() for tests in found.values() for test in tests]))
         else:
             _show(found, alpha)
-    if failed:
+    if failed or any(test.why_not_testable for tests in found.values() for test in tests):
         sys.exit(1)
 
 
 def _show(by_model: Mapping[str, Sequence[OptionTest]], alpha: float) -> None:
+    from harness.cli.contamination_report import short_labels
     from harness.contamination.p_values import shown_p
-    from harness.output.console import make_console, plain_table
+    from harness.output.console import make_console, plain_table, print_note
 
     console = make_console()
+    labels = short_labels(test.scenario for tests in by_model.values() for test in tests)
     for model, tests in by_model.items():
-        console.print(model, style="bold", soft_wrap=True)
+        console.print(visible(model), style="bold", soft_wrap=True)
         table = plain_table("", "questions", "likeliest", "by chance", "p", "Holm", "", numeric=slice(1, 6))
         for test in tests:
-            words = "depends on the published order" if test.depends(alpha) else "no dependence found"
-            if test.faults:
-                words = f"inconclusive: {', '.join(test.faults)}"
+            reason = test.why_not_testable
             shares = (f"{float(test.found[name]):.1%}" for name in ("first_rate", "first_rate_by_chance"))
-            p_values = shown_p(test.log10_p), shown_p(test.log10_p_holm)
-            table.add_row(test.scenario, f"{test.found['n_questions']:,}", *shares, *p_values, words)
+            p_values = (shown_p(None if reason else value) for value in (test.log10_p, test.log10_p_holm))
+            row = (
+                labels[test.scenario],
+                f"{test.found['n_questions']:,}",
+                *(("–", "–") if reason else shares),
+                *p_values,
+            )
+            table.add_row(*row, str(test.verdict))
         console.print(table)
+        for test in tests:
+            if reason := test.why_not_testable:
+                print_note(console, f"{labels[test.scenario]}: {test.verdict}: {visible(reason)}")
         console.print()
     console.print(
         "likeliest: questions whose published order is the likeliest of all that were compared. p: exact, if the "
         "authors drew each question's order of options at random; corrected over the model's data sets by Holm, level "
-        f"{alpha:g}. inconclusive: the text alone shows that options have an order of their own. If no dependence is "
-        "found, that shows nothing.",
+        f"{alpha:g}. not testable: the text alone shows that options have an order of their own, or there are too few "
+        "questions for any p-value below the level. If no dependence is found, that shows nothing.",
         style="dim",
     )

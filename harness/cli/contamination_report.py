@@ -7,6 +7,8 @@ from functools import partial
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
+from harness.contamination.statistics.testable import rejecting, why_not_testable
+from harness.contamination.statistics.verdict import Verdict
 from harness.output.console import plain_table, print_note
 from harness.output.display import visible
 
@@ -28,6 +30,9 @@ _IN_TABLE = {
 """Verdicts in the table, where others are shown up to their colon."""
 
 
+_HINT = ". `harness contamination diagnose` says which repairs may help"
+
+
 def show_report(report: Report, console: Console) -> None:
     """Print a report for people."""
     for family in report.families:
@@ -36,8 +41,8 @@ def show_report(report: Report, console: Console) -> None:
         "exact: re-labelling of shuffled shards; next: which example follows; p: both, by Bonferroni. Holm, BH and BY: "
         "p corrected for the tests that count in the table: all but controls (c) and re-tests (r), which repeat the "
         "order of an earlier test. depends: on the published order, at the level after Holm. in doubt: a control "
-        "depends on its order too, so nothing is claimed. inconclusive: the text alone shows that the order is not "
-        "exchangeable. not testable: too few examples for any p-value below the level; no model was asked. A "
+        "depends on its order too, so nothing is claimed. not testable: there are too few examples for any p-value "
+        "below the level, or the text alone shows that the order is not exchangeable; no model was asked. A "
         "dependence on the published order does not show how much a score gained by it. If no dependence is found, "
         "that shows nothing. computed: without answers from the response cache, and without beginnings of texts that "
         "the model had read for another request.",
@@ -48,7 +53,7 @@ def show_report(report: Report, console: Console) -> None:
 def show_diagnostics(label: str, description: Mapping[str, Any], console: Console) -> None:
     """Print the text-only diagnostics of one data set, and which repair was made and why."""
     console.print(f"{label}: {_counted(description['n_used'], 'example')}", style="bold", soft_wrap=True)
-    wrong = _rejecting(description["diagnostics"])
+    wrong = ", ".join(rejecting(description["diagnostics"]))
     for line in description["repairs"]:
         print_note(console, f"{visible(line)}, because the text shows an order: {wrong}")
     table = plain_table("", "statistic", "z", "p", "Holm")
@@ -57,15 +62,13 @@ def show_diagnostics(label: str, description: Mapping[str, Any], console: Consol
             test, f"{found['statistic']:.4g}", f"{found['z']:+.1f}", f"{found['p']:.3f}", f"{found['p_holm']:.3f}"
         )
     console.print(table)
-    if not description["exchangeable"]:
-        word = f"the order is not exchangeable: {wrong}"
+    if reason := why_not_testable(description):
+        word = f"{Verdict.NOT_TESTABLE}: {reason}"
     elif description["repairs"]:
         word = "nothing speaks against exchangeability once repaired"
     else:
         word = "nothing speaks against exchangeability"
     print_note(console, word)
-    if not description.get("testable", True):
-        print_note(console, f"not testable: {description['not_testable']}")
 
 
 def short_labels(scenarios: Iterable[str]) -> dict[str, str]:
@@ -113,8 +116,8 @@ def _show_family(family: TestFamily, console: Console) -> None:
             "Cauchy": family.log10_cauchy,
         }
         shown = ", ".join(f"{name} {shown_p(value)}" for name, value in combined.items() if value is not None)
-        inconclusive = any(not test.exchangeable for test in family.targets)
-        print_note(console, f"all together{' but the inconclusive ones' if inconclusive else ''}, p: {shown}")
+        untestable = any(not test.testable and not test.control for test in family.tests)
+        print_note(console, f"all together{' but those not testable' if untestable else ''}, p: {shown}")
     console.print()
 
 
@@ -163,7 +166,8 @@ def _tests(family: TestFamily, labels: Mapping[JudgedTest, str], *, brief: bool 
     for column in table.columns[1:]:
         column.no_wrap = True
     for test in family.tests:
-        found, following = test.found, test.found.get("next_example") or {}
+        found: Mapping[str, Any] = test.found if test.testable else {"n_used": test.found["n_used"]}
+        following = found.get("next_example") or {}
         adjusted = test.log10_q_by if family.shared_order else test.log10_q_bh
         table.add_row(
             f"{'c ' if test.control else ''}{'r ' if test.retest_of else ''}{labels[test]}",
@@ -171,14 +175,14 @@ def _tests(family: TestFamily, labels: Mapping[JudgedTest, str], *, brief: bool 
             shown(found.get("log10_p_t")),
             shown(found.get("log10_p_exact")),
             shown(following.get("log10_p")),
-            shown(test.log10_p) if test.testable else "–",
+            shown(test.log10_p if test.testable else None),
             shown(test.log10_p_holm) if test.counts else "",
             shown(adjusted) if test.counts else "",
             _in_table(str(test.verdict)),
         )
     for one in family.benchmarks:
         p_values = map(shown, (one.log10_p, one.log10_p_holm, one.log10_q_bh))
-        name = f"{one.name}: {len(one.exchangeable)} of {_counted(len(one.files), 'file')}"
+        name = f"{one.name}: {len(one.files)} of {_counted(len(one.files) + one.not_testable, 'file')}"
         table.add_row(name, str(one.used), "", "", "", *p_values, _in_table(str(one.verdict)))
     return table
 
@@ -192,17 +196,12 @@ def _notes(test: JudgedTest, *, every: bool) -> Iterator[str]:
     from harness.contamination.p_values import shown_p
 
     found = test.found
-    if not test.testable:
-        yield f"not testable: {found.get('not_testable', 'too few examples')}"
+    if reason := test.why_not_testable:
+        yield f"{Verdict.NOT_TESTABLE}: {reason}{'' if found.get('exchangeable', True) else _HINT}"
         return
     for line in found.get("repairs") or ():
-        yield f"repaired: {line}, because the text shows an order: {_rejecting(found.get('diagnostics') or {})}"
-    if test.rejected_diagnostics:
-        rejecting = _rejecting(found.get("repaired_diagnostics") or found.get("diagnostics") or {})
-        yield (
-            f"the text alone shows that the order is not exchangeable: {rejecting}. `harness contamination diagnose` "
-            "says which repairs may help"
-        )
+        wrong = ", ".join(rejecting(found.get("diagnostics") or {}))
+        yield f"repaired: {line}, because the text shows an order: {wrong}"
     if longer := found.get("examples_longer_than_context"):
         yield f"{_counted(longer, 'example')} longer than the context of {found['context']} tokens; read in windows"
     if found.get("t_undefined"):
@@ -218,16 +217,6 @@ def _notes(test: JudgedTest, *, every: bool) -> Iterator[str]:
         if every or test.unsettled:
             more = "; more --shuffles would settle it" if test.unsettled else ""
             yield f"{shards}; other shuffles would give exact p from {low} to {high}, about 8 times in 10{more}"
-
-
-def _rejecting(diagnostics: Mapping[str, Mapping[str, float]]) -> str:
-    """Return the diagnostics that reject, with their corrected p-values."""
-    from harness.contamination.statistics.diagnostics import DIAGNOSTICS_LEVEL
-
-    wrong = [
-        f"{name} (p = {one['p_holm']:.3g})" for name, one in diagnostics.items() if one["p_holm"] <= DIAGNOSTICS_LEVEL
-    ]
-    return ", ".join(wrong) or "none that its own tests find"
 
 
 def _counted(number: int, what: str) -> str:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from harness.contamination.roles import GENERATED_ORDER_TEST as GENERATED_ORDER_TEST
     from harness.contamination.roles import OPTION_TEST as OPTION_TEST
     from harness.contamination.roles import ORDER_TEST as ORDER_TEST
+    from harness.contamination.roles import QUESTIONS_FILE as QUESTIONS_FILE
     from harness.contamination.roles import SEALED_DYE as SEALED_DYE
     from harness.contamination.roles import SEALED_TEXTS as SEALED_TEXTS
     from harness.contamination.statistics.agreements import COMPARED as COMPARED
@@ -50,6 +51,8 @@ if TYPE_CHECKING:
     from harness.contamination.statistics.shards import shard_bounds as shard_bounds
     from harness.contamination.statistics.shards import shard_count as shard_count
     from harness.contamination.statistics.shared_rows import row_digests as row_digests
+    from harness.contamination.statistics.testable import why_not_testable as why_not_testable
+    from harness.contamination.statistics.testable import why_options_not_testable as why_options_not_testable
     from harness.contamination.statistics.verdict import Verdict as Verdict
     from harness.contamination.statistics.verdict import verdict as verdict
     from harness.statistics.families import bonferroni as bonferroni

@@ -17,20 +17,17 @@ class Benchmark:
     name: str
     """The benchmark's name: that of its scenario."""
     files: tuple[JudgedTest, ...]
-    """The tests of its files that count."""
+    """The tests of its files that count; all of them can be tested."""
     log10_p: float
-    """Log10 of Fisher's combination of the files whose order is exchangeable by their text; 0 if there are none."""
+    """Log10 of Fisher's combination of the files."""
     log10_p_holm: float
     """It, corrected over the model's family."""
+    not_testable: int = 0
+    """Number of further files whose order cannot be tested."""
     log10_q_bh: float | None = None
     """Benjamini and Hochberg's correction over that family, made for a report."""
     log10_q_by: float | None = None
     """Benjamini and Yekutieli's."""
-
-    @property
-    def exchangeable(self) -> list[JudgedTest]:
-        """The files that the text-only diagnostics leave, which are combined."""
-        return [test for test in self.files if test.exchangeable]
 
     @property
     def alpha(self) -> float:
@@ -40,21 +37,21 @@ class Benchmark:
     @property
     def verdict(self) -> Verdict:
         """The verdict on all files together."""
-        words = verdict(min(0.0, self.log10_p_holm), self.alpha, bool(self.exchangeable))
-        in_doubt = words is Verdict.DETECTED and any(test.doubted for test in self.exchangeable)
+        words = verdict(min(0.0, self.log10_p_holm), self.alpha)
+        in_doubt = words is Verdict.DETECTED and any(test.doubted for test in self.files)
         return Verdict.IN_DOUBT if in_doubt else words
 
     @property
     def used(self) -> int:
         """Number of examples in the combined files."""
-        return sum(int(test.found.get("n_used") or 0) for test in self.exchangeable)
+        return sum(int(test.found.get("n_used") or 0) for test in self.files)
 
     def as_json(self) -> dict[str, Any]:
         """Return it as JSON values."""
         return {
             "name": self.name,
-            "files": len(self.files),
-            "files_combined": len(self.exchangeable),
+            "files": len(self.files) + self.not_testable,
+            "files_combined": len(self.files),
             "n_used": self.used,
             "log10_p": self.log10_p,
             "log10_p_holm": self.log10_p_holm,
@@ -71,5 +68,7 @@ def benchmarks(judged: Sequence[JudgedTest]) -> list[Benchmark]:
     found = []
     for name, log10_p_holm in p_values.items():
         files = tuple(test for test in counting if test.family == name)
-        found.append(Benchmark(name, files, combined(files), log10_p_holm))
+        others = {test.scenario for test in judged if not (test.testable or test.control) and test.benchmark == name}
+        left_out = len(others - {test.scenario for test in files})
+        found.append(Benchmark(name, files, combined(files), log10_p_holm, left_out))
     return found

@@ -8,7 +8,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from harness.contamination.order_tests import details_of
-from harness.contamination.roles import OPTION_TEST
+from harness.contamination.roles import OPTION_TEST, QUESTIONS_FILE
+from harness.contamination.statistics.testable import why_options_not_testable
+from harness.contamination.statistics.verdict import Verdict, verdict
+from harness.contamination.sweep import scenario_of
 from harness.contracts.plugins import Kind
 from harness.errors import DataError
 from harness.plugins.registry import Registry, default_registry
@@ -25,8 +28,8 @@ class OptionTest:
     """The run."""
     found: Mapping[str, Any]
     """The metric's details, as in run.json."""
-    log10_p_holm: float = 0.0
-    """Log10 of the p-value, corrected over the model's data sets by Holm."""
+    log10_p_holm: float = math.nan
+    """Log10 of the p-value, corrected over the model's data sets by Holm; not a number if it cannot be tested."""
 
     @property
     def model(self) -> str:
@@ -40,45 +43,81 @@ class OptionTest:
 
     @property
     def log10_p(self) -> float:
-        """Log10 of the exact p-value."""
-        return min(0.0, float(self.found["log10_p"]))
+        """Log10 of the exact p-value; not a number if the order cannot be tested."""
+        return min(0.0, float(self.found["log10_p"])) if not self.why_not_testable else math.nan
 
     @property
-    def faults(self) -> list[str]:
-        """Names of the text-only tests that find an order of the options."""
-        if self.found.get("exchangeable", True):
-            return []
-        tests: Mapping[str, Any] = self.found.get("diagnostics") or {}
-        return [name for name, test in tests.items() if test["p_holm"] <= 0.01] or ["the options' order"]
+    def alpha(self) -> float:
+        """The run's level."""
+        return float(self.found.get("alpha", 0.01))
 
-    def depends(self, alpha: float) -> bool:
-        """Return True if the model depends on the published order of the options, at a level."""
-        return not self.faults and self.log10_p_holm <= math.log10(alpha)
+    @property
+    def why_not_testable(self) -> str:
+        """Why the order of the options cannot be tested; '' if it can be."""
+        return why_options_not_testable(self.found, self.alpha)
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict on the corrected p-value."""
+        return Verdict.NOT_TESTABLE if self.why_not_testable else verdict(self.log10_p_holm, self.alpha)
 
     def as_json(self) -> dict[str, Any]:
         """Return the test as JSON values."""
         names = {"model": self.model, "scenario": self.scenario, "run": self.record.name}
-        return {**names, **self.found, "log10_p_holm": self.log10_p_holm}
+        p_values: dict[str, float | None] = {"log10_p": self.log10_p, "log10_p_holm": self.log10_p_holm}
+        if self.why_not_testable:
+            p_values = dict.fromkeys(p_values)
+        return {**names, **self.found, **p_values, "verdict": str(self.verdict)}
 
 
 def option_sweep(
-    models: Sequence[str], data: Sequence[str], *, orders: int, suite: str, seed: int, instances: int | None
+    models: Sequence[str],
+    data: Sequence[str],
+    *,
+    columns: Mapping[str, str | int] | None = None,
+    orders: int = 24,
+    alpha: float = 0.01,
+    suite: str = "contamination-options",
+    seed: int = 0,
+    instances: int | None = None,
 ) -> tuple[Sweep, Registry]:
     """Return the checked sweep that tests models on the options of data sets.
 
+    Args:
+        models: The models, ``backend:identifier``.
+        data: Scenarios in shorthand, or paths of files of questions.
+        columns: The columns of the files, as parameters of the scenario of such files; without them they are guessed.
+        orders: Most orders of a question's options to compare.
+        alpha: The level.
+        suite: The name of the suite.
+        seed: Seeds everything random.
+        instances: Most questions of each data set; None for all.
+
     Raises:
+        DataError: A file does not exist, or columns are given but no file.
         SpecError: A model or a scenario is wrong; it holds all errors.
     """
     registry = default_registry()
+    scenarios = [scenario_of(one, registry, QUESTIONS_FILE) for one in data]
+    if columns and not any(isinstance(one, dict) for one in scenarios):
+        raise DataError(f"columns ({', '.join(columns)}) can be named for files only, and --data names no file.")
     method = registry.with_role(Kind.ADAPTER, OPTION_TEST).name
     defaults = {} if instances is None else {"defaults": {"max_eval_instances": instances}}
-    runs = [{"scenario": one, "models": list(models), "adapter": {"method": method, "orders": orders},
-             "metrics": [method], "main_metric": method} for one in data]  # fmt: skip
+    runs = [
+        {
+            "scenario": {**one, **(columns or {})} if isinstance(one, dict) else one,
+            "models": list(models),
+            "adapter": {"method": method, "orders": orders},
+            "metrics": [{"name": method, "alpha": alpha}],
+            "main_metric": method,
+        }
+        for one in scenarios
+    ]
     return sweep_from_mapping({"suite": suite, **defaults, "runs": runs}, option="--data", seed=seed, registry=registry)
 
 
 def option_tests(records: Iterable[RunRecord]) -> dict[str, list[OptionTest]]:
-    """Return the option-order tests among runs by model, corrected over each model's data sets.
+    """Return the option-order tests among runs by model, corrected over each model's data sets that can be tested.
 
     Raises:
         DataError: There are none.
@@ -91,13 +130,15 @@ def option_tests(records: Iterable[RunRecord]) -> dict[str, list[OptionTest]]:
             "none of these runs is a test of options; make one with `harness contamination options MODEL --data DATA`."
         )
     for model, tests in by_model.items():
-        corrected = holm([test.log10_p for test in tests], log10=True)
-        by_model[model] = [replace(test, log10_p_holm=p) for test, p in zip(tests, corrected, strict=True)]
+        p_values = iter(holm([test.log10_p for test in tests if not test.why_not_testable], log10=True))
+        by_model[model] = [
+            test if test.why_not_testable else replace(test, log10_p_holm=next(p_values)) for test in tests
+        ]
     return by_model
 
 
 def _tests(records: Iterable[RunRecord]) -> Iterator[OptionTest]:
     for record in records:
         for _, found in details_of(record):
-            if "first_rate_by_chance" in found and isinstance(found.get("log10_p"), int | float):
+            if "first_rate_by_chance" in found and isinstance(found.get("log10_p"), int | float | None):
                 yield OptionTest(record, found)

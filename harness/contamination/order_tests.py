@@ -2,9 +2,9 @@
 
 The tests of one model's data sets are a family, in which each published order counts once. Tests that share an order
 repeat one hypothesis with another seed, another rendering, other shards or in another file: such re-tests are listed,
-but neither corrected for nor combined. The same holds for controls. The files of one benchmark, such as MMLU's
-subjects, are a family of their own; in their model's family they are one test, whose p-value is Fisher's combination of
-the files that are exchangeable.
+but neither corrected for nor combined. The same holds for controls, and for orders that cannot be tested. The files of
+one benchmark, such as MMLU's subjects, are a family of their own; in their model's family they are one test, whose
+p-value is Fisher's combination of the files that can be tested.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, AllowInfNan, BaseModel, Field, Strict, ValidationError
 
-from harness.contamination.statistics.diagnostics import DIAGNOSTICS_LEVEL
 from harness.contamination.statistics.looks import combined_looks
 from harness.contamination.statistics.relabelling import relabelling_spread
 from harness.contamination.statistics.shared_rows import digest_places, share_rows
+from harness.contamination.statistics.testable import why_not_testable
 from harness.contamination.statistics.verdict import Verdict, verdict
 from harness.errors import DataError
 from harness.statistics.families import bonferroni, fisher, holm
@@ -54,7 +54,7 @@ class _Looks(BaseModel):
 class _Found(BaseModel):
     """The keys of a test's details that reports compute with; the others are only shown."""
 
-    headline_log10_p: Annotated[_Number, Field(le=1e-6)]
+    headline_log10_p: Annotated[_Number, Field(le=1e-6)] | None
     alpha: Annotated[_Number, Field(gt=0, lt=1)] = 0.01
     exchangeable: bool = True
     testable: bool = True
@@ -94,28 +94,13 @@ class OrderTest:
 
     @property
     def log10_p(self) -> float:
-        """Log10 of the combined p-value."""
-        return float(self.found["headline_log10_p"])
+        """Log10 of the combined p-value; not a number if the order cannot be tested."""
+        return float(self.found["headline_log10_p"]) if self.testable else math.nan
 
     @property
     def alpha(self) -> float:
         """The run's level."""
         return float(self.found.get("alpha", 0.01))
-
-    @property
-    def rejected_diagnostics(self) -> list[str]:
-        """Names of the text-only tests that find the order not exchangeable."""
-        return [name for name, p_holm in self._diagnostics.items() if p_holm <= DIAGNOSTICS_LEVEL]
-
-    @property
-    def exchangeable(self) -> bool:
-        """True if the order may be a random one, as far as the text alone shows."""
-        return not self.rejected_diagnostics if self._diagnostics else bool(self.found.get("exchangeable", True))
-
-    @property
-    def _diagnostics(self) -> Mapping[str, float]:
-        tests = self.found.get("repaired_diagnostics") or self.found.get("diagnostics") or {}
-        return {name: float(test["p_holm"]) for name, test in tests.items()}
 
     @property
     def log10_level(self) -> float:
@@ -145,8 +130,13 @@ class OrderTest:
 
     @property
     def testable(self) -> bool:
-        """False if there are too few examples for a p-value at the level, so that no model was asked."""
-        return bool(self.found.get("testable", True))
+        """False if the order cannot be tested, so that there is no p-value."""
+        return not self.why_not_testable
+
+    @property
+    def why_not_testable(self) -> str:
+        """Why the order cannot be tested; '' if it can be."""
+        return why_not_testable(self.found)
 
     @property
     def benchmark(self) -> str:
@@ -162,7 +152,7 @@ class OrderTest:
         if not self.testable:
             return Verdict.NOT_TESTABLE
         # Rounding must not carry log10 of the largest p-value above 0.
-        return verdict(min(0.0, log10_p), self.alpha, self.exchangeable)
+        return verdict(min(0.0, log10_p), self.alpha)
 
     def shares_order(self, other: OrderTest) -> bool:
         """Return True if both tests read the same rows in the same order, or overlapping rows of one data set.
@@ -194,7 +184,8 @@ class JudgedTest(OrderTest):
     family: str = ""
     """The benchmark whose files are its family; empty for the model's family."""
     log10_p_holm: float = 0.0
-    """The combined p-value corrected over the family by Holm; for controls and re-tests uncorrected."""
+    """The combined p-value corrected over the family by Holm; for controls and re-tests uncorrected. This and the
+    other corrections are not numbers if the order cannot be tested."""
     log10_q_bh: float | None = None
     """Benjamini and Hochberg's correction, made for a report; None if the tests of the family share an order."""
     log10_q_by: float = 0.0
@@ -212,7 +203,7 @@ class JudgedTest(OrderTest):
 
     @property
     def counts(self) -> bool:
-        """True if it belongs to the family: it is neither a control nor a re-test, and a model was asked."""
+        """True if it belongs to the family: it is neither a control nor a re-test, and the order can be tested."""
         return not self.control and self.retest_of is None and self.testable
 
     @property
@@ -242,6 +233,9 @@ class JudgedTest(OrderTest):
     def as_json(self) -> dict[str, Any]:
         """Return the test and its corrections as JSON values."""
         adjusted = {"p_holm": self.log10_p_holm, "q_bh": self.log10_q_bh, "q_by": self.log10_q_by}
+        unknown = {} if self.testable else {"headline_log10_p": None, "not_testable": self.why_not_testable}
+        if not self.testable:
+            adjusted = dict.fromkeys(adjusted)
         return {
             "model": self.model,
             "scenario": self.scenario,
@@ -251,6 +245,8 @@ class JudgedTest(OrderTest):
             "log10_p_exact_spread": self.spread,
             "computed_tokens": self.computed_tokens,
             **self.found,
+            "testable": self.testable,
+            **unknown,
             **{f"log10_{name}": value for name, value in adjusted.items()},
             **{name: None if value is None else 10**value for name, value in adjusted.items()},
             "verdict": str(self.verdict),
@@ -274,12 +270,20 @@ def order_tests(records: Iterable[RunRecord]) -> Iterator[OrderTest]:
             if "headline_log10_p" not in found:
                 continue
             try:
-                _Found.model_validate(found)
+                p_value = _Found.model_validate(found).headline_log10_p
+                wrong = "" if p_value is not None or why_not_testable(found) else "headline_log10_p is null"
             except ValidationError as error:
-                message = f"not a test of the published order: {reasons(error, _Found)}."
+                wrong = reasons(error, _Found)
+            if wrong:
+                message = f"not a test of the published order: {wrong}."
                 warn_set_aside(DataError(message, file=record.directory / RUN_FILE))
                 continue
             yield OrderTest(record, split, found)
+
+
+def is_order_test(record: RunRecord) -> bool:
+    """Return True if a finished run has the details of a test of the published order."""
+    return any("headline_log10_p" in found for _, found in details_of(record))
 
 
 def details_of(record: RunRecord) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -309,8 +313,10 @@ def judged_tests(records: Iterable[RunRecord]) -> dict[str, list[JudgedTest]]:
 def representatives(tests: Sequence[OrderTest]) -> dict[OrderTest, OrderTest]:
     """Return, for each of one model's targets, or of its controls, the test that counts for its order.
 
-    Sharing an order is transitive here. No p-value decides which test counts: of those whose texts pass the
-    diagnostics, which are known before any model is asked, it is the one that was started first.
+    Sharing an order is transitive here. No p-value decides which test counts: it is the one that was started first.
+
+    Args:
+        tests: The targets whose order can be tested, which is known before any model is asked.
     """
     groups: list[list[OrderTest]] = []
     for test in tests:
@@ -319,20 +325,19 @@ def representatives(tests: Sequence[OrderTest]) -> dict[OrderTest, OrderTest]:
         groups.append([*(other for group in together for other in group), test])
     found: dict[OrderTest, OrderTest] = {}
     for group in groups:
-        first = min(group, key=lambda test: (not test.exchangeable, test.record.started or "", test.record.name))
+        first = min(group, key=lambda test: (test.record.started or "", test.record.name))
         found |= dict.fromkeys(group, first)
     return found
 
 
 def combined(files: Sequence[OrderTest]) -> float:
-    """Return log10 of the p-value of a benchmark's files together, by Fisher; 0 if no file is exchangeable.
+    """Return log10 of the p-value of a benchmark's testable files together, by Fisher.
 
     A file in random order fails the diagnostics with a probability of 0.01 at most. If it is then left out, not
     repaired, p-values of files that pass are at most t with a probability of t / 0.99 at most, and of 57 such files
     Fisher's p is at most 0.01 with a probability of 0.0118 at most.
     """
-    p_values = [test.log10_p for test in files if test.exchangeable]
-    return fisher(p_values) if p_values else 0.0
+    return fisher([test.log10_p for test in files])
 
 
 def corrected(counting: Sequence[OrderTest]) -> tuple[dict[OrderTest, float], dict[str, float]]:
@@ -394,8 +399,7 @@ def _doubted(order: Sequence[OrderTest], controls: Sequence[OrderTest]) -> bool:
     own = [
         control
         for control in controls
-        if control.exchangeable
-        and any(
+        if any(
             control.scenario == target.scenario if control.model == target.model else control.shares_order(target)
             for target in order
         )

@@ -30,7 +30,7 @@ class TestFamily:
     log10_pooled: float | None = None
     """Log10 p of the re-labelling test of all shards together, which finds a weak but general dependence. It reads the
     first looks alone: the sets with a second look were chosen by their answers. Like the combinations below, of the
-    targets whose order is exchangeable; None for fewer than two."""
+    targets; None for fewer than two."""
     log10_fisher: float | None = None
     """Fisher's combination of the p-values."""
     log10_cauchy: float | None = None
@@ -42,7 +42,7 @@ class TestFamily:
 
     @property
     def targets(self) -> list[JudgedTest]:
-        """The tests that count: neither controls nor re-tests."""
+        """The tests that count: neither controls, nor re-tests, nor orders that cannot be tested."""
         return [test for test in self.tests if test.counts]
 
     def as_json(self) -> dict[str, Any]:
@@ -78,7 +78,7 @@ class Report:
 
     @property
     def untestable(self) -> bool:
-        """True if a test has too few examples for any p-value at its level."""
+        """True if the order of a test's data cannot be tested."""
         return any(not test.testable for family in self.families for test in family.tests)
 
     def as_json(self) -> dict[str, Any]:
@@ -121,6 +121,8 @@ def _belongs(test: JudgedTest, benchmark: Benchmark) -> bool:
     counting = test.retest_of or test
     if test.control:
         return any(file.scenario == counting.scenario for file in benchmark.files)
+    if not test.testable:
+        return test.benchmark == benchmark.name
     return any(file.found is counting.found for file in benchmark.files)
 
 
@@ -163,11 +165,9 @@ def _family(
             tests.append(test)
     tests += (one for control in controls for one in with_retests(control))
     family = TestFamily(name, shared_order, tuple(tests), benchmark=benchmark, benchmarks=rows)
-    valid = [test for test in targets if test.exchangeable]
-    together = [test.log10_p for test in valid] + [one.log10_p for one in parts if one.exchangeable]
-    if shared_order or len(together) < 2:
+    if shared_order or len(p_values) < 2:
         return family
-    files = [*valid, *(test for one in parts for test in one.exchangeable)]
+    files = [*targets, *(test for one in parts for test in one.files)]
     tables = [test.unselected_scores for test in files if test.found.get("shard_scores")]
     pooled = pooled_relabelling(tables).log10_p if len(tables) == len(files) else None
-    return replace(family, log10_pooled=pooled, log10_fisher=fisher(together), log10_cauchy=cauchy(together))
+    return replace(family, log10_pooled=pooled, log10_fisher=fisher(p_values), log10_cauchy=cauchy(p_values))

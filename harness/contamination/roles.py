@@ -9,6 +9,10 @@ GENERATED_ORDER_TEST = "published-order test by generated text"
 EXAMPLES_FILE = "examples file"
 """The scenario whose parameter ``path`` names a file, one example a record, in published order."""
 
+QUESTIONS_FILE = "questions file"
+"""The scenario whose parameter ``path`` names a file of multiple-choice questions, and whose parameters ``question``,
+``options`` and ``answer`` name its columns."""
+
 OPTION_TEST = "option-order test"
 """The adapter that asks a model about multiple-choice questions with their options in published and other orders."""
 

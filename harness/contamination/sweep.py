@@ -65,7 +65,7 @@ def contamination_sweep(
             main, *others = adapter.details.metrics if isinstance(adapter.details, AdapterDetails) else ()
             arguments = {"method": adapter.name, "level": alpha, **own, "role": role}
             yield {
-                "scenario": _scenario(target, registry),
+                "scenario": scenario_of(target, registry, EXAMPLES_FILE),
                 "models": some,
                 "adapter": arguments if chosen is None else {**arguments, "rows": chosen},
                 "metrics": [{"name": main, "alpha": alpha}, *others],
@@ -106,15 +106,17 @@ def only_generating(models: Sequence[str], plugins: tuple[Path, ...] = ()) -> li
     return found
 
 
-def _scenario(data: str, registry: Registry) -> str | dict[str, str]:
-    """Return the scenario of a target: a file of examples, or a scenario in shorthand."""
+def scenario_of(data: str, registry: Registry, job: str) -> str | dict[str, str]:
+    """Return the scenario of a target: that for files, which has a job, with the file's path; or one in shorthand.
+
+    Raises:
+        DataError: It looks like a file, and does not exist.
+    """
     file = Path(data)
     if file.is_file() and file.suffix not in {".yaml", ".yml"}:
-        return {"name": registry.with_role(Kind.SCENARIO, EXAMPLES_FILE).name, "path": str(file.resolve())}
+        return {"name": registry.with_role(Kind.SCENARIO, job).name, "path": str(file.resolve())}
     if file.suffix and ":" not in data and not file.is_file():
-        raise DataError(
-            f"{data} does not exist; DATA is a file of examples, or a scenario such as mmlu:subject=anatomy."
-        )
+        raise DataError(f"{data} does not exist; DATA is a file, or a scenario such as mmlu:subject=anatomy.")
     return data
 
 

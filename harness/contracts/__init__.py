@@ -9,6 +9,7 @@ from harness.contracts.determinism import Determinism
 from harness.contracts.instances import Instance, Reference, Split, short_key
 from harness.contracts.messages import ROLES, Message, Prompt, Role, Tool, ToolCall
 from harness.contracts.metrics import (
+    NO_VALUE,
     BatchMetric,
     BestOf,
     Estimate,
@@ -45,6 +46,7 @@ __all__ = [
     "COUNT",
     "DECLINES",
     "FINISH_REASONS",
+    "NO_VALUE",
     "PROPORTION",
     "ROLES",
     "SCALES",

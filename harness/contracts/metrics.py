@@ -49,6 +49,11 @@ class BestOf:
     """The number of completions."""
 
 
+NO_VALUE = "no_value"
+"""Key of a metric's details: why it gives no number, for example ``not testable: with 4 examples no p-value …``. Tables
+show what is before the colon, and notes all of it."""
+
+
 class RunMetric(ABC):
     """A metric that is not a mean of instance scores: it sees every example of a group once, then summarises.
 
@@ -82,7 +87,11 @@ class RunMetric(ABC):
         return {}
 
     def details(self) -> Mapping[str, Any]:
-        """Return further results as JSON values, such as the bins of a diagram; they are stored in run.json."""
+        """Return further results as JSON values, such as the bins of a diagram; they are stored in run.json.
+
+        If there can be no numbers for a reason that is not an error, :data:`NO_VALUE` has it. The run then succeeds,
+        and results show the reason in the place of a number.
+        """
         return {}
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from harness.answers.served_models import served_models, served_notes
+from harness.contamination.order_tests import is_order_test
 from harness.contracts import Stat
 from harness.contracts.plugins import CONTAMINATION
 from harness.contracts.scores import CompositeScore
@@ -124,7 +125,7 @@ def build_board(
             for model, subruns in counting.items()
         }
         stats = list(_stats(counting))
-        test = bool(stats) and all(stat.category == CONTAMINATION for stat in stats)
+        test = all(stat.category == CONTAMINATION for stat in stats) if stats else _only_untestable(counting)
         columns.append(_column(group, agreed(stat.higher_is_better for stat in stats), test=test))
         contests.append(contest_of(group, found, columns[-1].higher_is_better, counting))
         cells.append(with_ranks(found, contests[-1]))
@@ -239,9 +240,15 @@ def _hidden_failures(group: Group, names: Mapping[str, str]) -> dict[str, list[R
             continue
         counts = {part.spec_key for part in parts(counting_run(found))}
         for spec, runs in sorted(grouped(found, lambda run: run.spec_key).items()):
-            if spec not in counts and not has_number(last := newest(runs)):
+            if spec not in counts and not (has_number(last := newest(runs)) or last.no_value):
                 failed.setdefault(model, []).append(last)
     return failed
+
+
+def _only_untestable(counting: Counting) -> bool:
+    """Return whether all runs without a failure tested data that cannot be tested."""
+    runs = [run for subruns in counting.values() for run in subruns.values() if run.status == "ok"]
+    return bool(runs) and all(map(is_order_test, runs))
 
 
 def _stats(counting: Counting) -> Iterator[Stat]:

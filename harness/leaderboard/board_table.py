@@ -22,7 +22,7 @@ CSV_FIELDS = (
     "mean_win_rate_high", "win_rate_columns", "win_rate_columns_of", "column", "scenario", "parameters", "method",
     "split", "metric", "higher_is_better", "settings", "sample", "primary", "status", "mean", "stderr", "low", "high",
     "count", "missing", "declined", "declined_kinds", "runs_have", "runs_of", "best", "column_rank_first",
-    "column_rank_last", "runs", "errors", "damaged",
+    "column_rank_last", "runs", "no_value", "errors", "damaged",
 )  # fmt: skip
 
 
@@ -100,7 +100,7 @@ def _win_rate(row: Row) -> TableCell:
 def _cell(cell: Cell, column: Column, failure: int | None, *, separates: bool, sized: bool) -> TableCell:
     failed = f"{board_text.FAILED}{failure}" if failure else ""
     if cell.mean is None:
-        return TableCell(f"{cell.have} of {cell.of}" if column.score else "", failure=failed)
+        return TableCell(cell.no_value_word or (f"{cell.have} of {cell.of}" if column.score else ""), failure=failed)
     details = [f"n={cell.count:,}"] if cell.count and not sized else []
     if separates and cell.first is not None and cell.last is not None:
         details.append(f"rank {rank_range(cell.first, cell.last)}")
@@ -163,6 +163,12 @@ def _json_value(board: Board, shown: Board) -> dict[str, Any]:
     }
 
 
+def _status(cell: Cell) -> str:
+    if cell.mean is None:
+        return cell.no_value_word or "failed"
+    return "complete" if cell.complete else "partial"
+
+
 def _column_value(column: Column) -> dict[str, Any]:
     score = None if column.score is None else column.score.model_dump(mode="json")
     return {**asdict(replace(column, score=None)), "score": score}
@@ -194,7 +200,7 @@ def _records(board: Board) -> list[dict[str, Any]]:
             "settings": canonical(column.settings),
             "sample": column.sample,
             "primary": column.primary,
-            "status": "failed" if cell.mean is None else "complete" if cell.complete else "partial",
+            "status": _status(cell),
             "mean": cell.mean,
             "stderr": cell.stderr,
             "low": cell.low,
@@ -209,6 +215,7 @@ def _records(board: Board) -> list[dict[str, Any]]:
             "column_rank_first": cell.first,
             "column_rank_last": cell.last,
             "runs": " ".join(cell.runs),
+            "no_value": "; ".join(f"{one.run}: {one.error}" for one in cell.no_value),
             "errors": "; ".join(f"{failure.run}: {failure.error}" for failure in cell.failures),
             "damaged": "; ".join(cell.damaged),
         }

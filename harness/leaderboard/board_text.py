@@ -150,8 +150,8 @@ def coverage(board: Board, row: Row) -> tuple[int, int]:
 
 
 def measured(row: Row) -> bool:
-    """Return whether any of a model's cells has a number."""
-    return any(cell is not None and cell.mean is not None for cell in row.cells)
+    """Return whether any of a model's cells has a number, or a reason other than an error for having none."""
+    return any(cell is not None and (cell.mean is not None or cell.no_value) for cell in row.cells)
 
 
 def headings(board: Board) -> list[Heading]:
@@ -287,7 +287,7 @@ def failures(board: Board) -> Iterator[str]:
 def notes(board: Board) -> list[str]:
     """Return the warnings that a reader needs."""
     titles = [heading.full for heading in headings(board)]
-    found = [*_declined(board, titles), *_counts(board, titles), *_damaged(board, titles)]
+    found = [*_no_values(board, titles), *_declined(board, titles), *_counts(board, titles), *_damaged(board, titles)]
     found += [sentence(note) for note in board.notes]
     rates = [row.win_rate for row in board.rows if row.win_rate is not None]
     if any(rate.low is None for rate in rates):
@@ -307,6 +307,23 @@ def _absence(row: Row) -> str:
     which = "its one run gave no number" if len(failed) == 1 else f"none of its {len(failed)} runs gave a number"
     errors = (failure.error.removeprefix(f"{row.identifier}: ").rstrip(". ") for failure in failed)
     return f"{brief(row.model)} has no row, since {which}: {'; '.join(dict.fromkeys(errors))}."
+
+
+def _no_values(board: Board, titles: list[str]) -> Iterator[str]:
+    """Yield for each column and reason which models have no number for it."""
+    for c, title in enumerate(titles):
+        models: dict[str, list[str]] = {}
+        for row in board.rows:
+            for reason in no_values(row.cells[c]):
+                models.setdefault(reason, []).append(brief(row.model))
+        for reason, names in models.items():
+            more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+            yield sentence(f"{title}, {', '.join(names[:3])}{more}: {reason}.")
+
+
+def no_values(cell: Cell | None) -> list[str]:
+    """Return the different reasons for which sub-runs of a cell have no number, without errors."""
+    return list(dict.fromkeys(one.error for one in cell.no_value)) if cell is not None else []
 
 
 def _declined(board: Board, titles: list[str]) -> Iterator[str]:

@@ -65,6 +65,8 @@ class Cell:
     """The worst rank that it may have."""
     failures: tuple[Failure, ...] = ()
     """Sub-runs that failed, then failed runs of sub-runs of which another run counts."""
+    no_value: tuple[Failure, ...] = ()
+    """Sub-runs that gave no number for a reason that is not an error, such as a test of data that cannot be tested."""
     runs: tuple[str, ...] = ()
     """Folders of its runs, ``suite/name``."""
     imported: bool = False
@@ -90,6 +92,11 @@ class Cell:
     def complete(self) -> bool:
         """True if every sub-run of the column gave a number, so that the cell may be compared."""
         return self.have == self.of
+
+    @property
+    def no_value_word(self) -> str:
+        """What to show in the place of a number, ``not testable``; '' if there is one, or all sub-runs failed."""
+        return self.no_value[0].error.partition(":")[0] if self.mean is None and self.no_value else ""
 
     @property
     def spread(self) -> float | None:
@@ -150,9 +157,10 @@ def cell_of(
     return replace(
         _over_prompts(pooled(stats, of), [run for run in runs if has_number(run)]),
         failures=(
-            *(Failure(run.spec.scenario.label, _error(run)) for run in runs if not has_number(run)),
+            *(Failure(run.spec.scenario.label, _error(run)) for run in runs if not (has_number(run) or run.no_value)),
             *(Failure(run.name, _error(run)) for run in failed),
         ),
+        no_value=tuple(Failure(run.spec.scenario.label, run.no_value) for run in runs if run.no_value),
         runs=tuple(f"{part.suite}/{part.name}" for run in runs if has_number(run) for part in parts(run)),
         imported=any(has_number(run) and imported_from(run) for run in runs),
         declined=declined_by(run for run in runs if has_number(run)),
@@ -274,7 +282,7 @@ def has_number(run: RunRecord) -> bool:
 
 def _error(run: RunRecord) -> str:
     if run.status == "ok":
-        return f"no value of {run.spec.main_metric} on split {run.spec.eval_split}"
+        return run.no_value or f"no value of {run.spec.main_metric} on split {run.spec.eval_split}"
     return run.error or f"{run.status}, without an error message"
 
 

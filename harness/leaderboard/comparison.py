@@ -117,7 +117,8 @@ def compare_runs(
             Such a score is the mean over an instance's trials, whichever they are.
 
     Raises:
-        DataError: The runs are of different scenarios, have failed, or have no instance in common.
+        DataError: The runs are of different scenarios, have failed, have no value (such as tests of data that cannot
+            be tested), or have no instance in common.
         MetricError: The metric has no scores of single instances.
     """
     if first.directory == second.directory:
@@ -125,6 +126,8 @@ def compare_runs(
     for run in (first, second):
         if run.status != "ok":
             raise DataError(f"run {run.suite}/{run.name} failed: {run.error}")
+        if run.no_value and metric in (None, run.spec.main_metric):
+            raise DataError(f"run {run.suite}/{run.name} has no value to compare, {run.no_value}")
     prompts = [run.spec.scenario.arguments.get(PROMPT) for run in (first, second)]
     if without_prompt(first.spec.scenario) != without_prompt(second.spec.scenario):
         labels = f"{first.spec.scenario.label} and {second.spec.scenario.label}"

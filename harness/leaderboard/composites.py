@@ -265,7 +265,7 @@ def _absence(run: RunRecord | None) -> str:
     if run is None:
         return "not run"
     if run.status == "ok":
-        return f"no value of {run.spec.main_metric} on split {run.spec.eval_split}"
+        return run.no_value or f"no value of {run.spec.main_metric} on split {run.spec.eval_split}"
     return run.error or f"{run.status}, without an error message"
 
 

@@ -126,9 +126,9 @@ def diff_suites(runs: Iterable[RunRecord], first: str, second: str, registry: Re
     told_apart = distinctions([after.spec for _, after in pairs], lambda spec: labels[spec.name])
     for (before, after), distinction in zip(pairs, told_apart, strict=True):
         failed = [run for run in (before, after) if run.status != "ok" or main_stat(run) is None]
-        problems += [
-            f"{label(after)}{distinction}: in {run.suite}, {run.error or 'it has no main metric'}" for run in failed
-        ]
+        for run in failed:
+            reason = run.error or run.no_value or "it has no main metric"
+            problems.append(f"{label(after)}{distinction}: in {run.suite}, {reason}")
         if not failed:
             change = _change(model_of(after, names), before, after, registry)
             changes.append(replace(change, title=titles.run(after.spec.scenario), settings=distinction.strip()))

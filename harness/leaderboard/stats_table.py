@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
+from typing import Any
 
 from harness.answers.reasoning_count import unannounced_note, unfinished_note
 from harness.answers.served_models import served_models, served_notes
@@ -36,8 +37,12 @@ _FIELDS = (
 def stats_table(run: RunRecord, titles: Titles | None = None) -> ResultTable:
     """Return a run's statistics as a table; the notes on intervals are numbered."""
     titles = titles or Titles()
-    notes = list(dict.fromkeys(stat.note for stat in run.stats if stat.note))
+    notes = list(dict.fromkeys(filter(None, [run.no_value, *(stat.note for stat in run.stats)])))
     rows = [_row(stat, notes, titles) for stat in run.stats]
+    records = [{**asdict(stat), **_ends(stat)} for stat in run.stats]
+    if run.no_value:
+        rows.insert(0, _without_value(run, titles))
+        records.insert(0, {**dict.fromkeys(_FIELDS), **_about_no_value(run)})
     kept = [place for place in range(len(COLUMNS)) if place < len(COLUMNS) - 1 or any(row[place].text for row in rows)]
     remarks = list(_remarks(run))
     training = run.spec.training_step
@@ -59,8 +64,14 @@ def stats_table(run: RunRecord, titles: Titles | None = None) -> ResultTable:
         ],
         caption=f"{titles.run(run.spec.scenario)} with {brief(run.spec.model_label, 100)}.",
         fields=_FIELDS,
-        records=[{**about, **asdict(stat), **_ends(stat)} for stat in run.stats],
-        value={**about, "status": run.status, "error": run.error, "stats": [asdict(stat) for stat in run.stats]},
+        records=[{**record, **about} for record in records],
+        value={
+            **about,
+            "status": run.status,
+            "error": run.error,
+            "no_value": run.no_value or None,
+            "stats": [asdict(stat) for stat in run.stats],
+        },
         intro=[
             ("model", brief(model_of(run, model_names([run])), 200)),
             ("scenario", titles.run(run.spec.scenario)),
@@ -93,6 +104,18 @@ def _row(stat: Stat, notes: Sequence[str], titles: Titles) -> list[TableCell]:
         TableCell(f"{stat.count:,}"),
         TableCell(f"{stat.missing:,}" if stat.missing else ""),
     ]
+
+
+def _without_value(run: RunRecord, titles: Titles) -> list[TableCell]:
+    """Return the row of a main metric that has no value, with the first note."""
+    title, split = brief(titles.metric(run.spec.main_metric).title, 80), run.spec.eval_split.value
+    word = run.no_value.partition(":")[0]
+    return [*map(TableCell, (title, "", split, word, "(1)")), TableCell(), TableCell()]
+
+
+def _about_no_value(run: RunRecord) -> dict[str, Any]:
+    split = run.spec.eval_split.value
+    return {"metric": run.spec.main_metric, "split": split, "computed_on": "original", "count": 0, "note": run.no_value}
 
 
 def _ends(stat: Stat) -> dict[str, float | None]:

@@ -207,7 +207,7 @@ def _summary(record: RunRecord, label: str) -> str:
     for stat in record.stats:
         if stat.metric == record.spec.main_metric and stat.overall:
             return f"{label}: {stat.metric} {stat.mean:.3f}{_interval(stat)} (n={stat.count}, {took})"
-    return f"{label}: done in {took}"
+    return f"{label}: {sentence(record.no_value, LONGEST_ERROR) or 'done'} ({took})"
 
 
 def _waiting(runs: int, holders: str) -> str:

@@ -93,7 +93,8 @@ def _results(runs: Sequence[Row]) -> str:
         names = (str(row[key]) for key in ("scenario", "method", "model", "main_metric"))
         cells = [escaped(name.replace("\n", " ")) for name in names]
         if row.get("value") is None:
-            cells += ["failed" if row["status"] == "failed" else "–", "", ""]
+            word = "failed" if row["status"] == "failed" else (row.get("no_value") or "–").partition(":")[0]
+            cells += [word, "", ""]
         else:
             low, high = row["ci95_low"], row["ci95_high"]
             interval = "" if low is None or high is None else f"{number(low)} to {number(high)}"

@@ -20,12 +20,12 @@ Row = dict[str, Any]
 _TEXT, _NUMBER, _COUNT, _TRUTH, _TEXTS = "string", "double", "int64", "bool", "list"
 
 RUNS = {
-    "suite": _TEXT, "run": _TEXT, "status": _TEXT, "error": _TEXT, "scenario": _TEXT, "title": _TEXT, "method": _TEXT,
-    "model": _TEXT, "model_id": _TEXT, "split": _TEXT, "main_metric": _TEXT, "value": _NUMBER, "stderr": _NUMBER,
-    "ci95_low": _NUMBER, "ci95_high": _NUMBER, "count": _COUNT, "max_eval_instances": _COUNT, "seed": _COUNT,
-    "perturbations": _TEXTS, "data_kind": _TEXT, "data_path": _TEXT, "data_revision": _TEXT, "prompt_tokens": _COUNT,
-    "completion_tokens": _COUNT, "model_seconds": _NUMBER, "imported_from": _TEXT, "harness_version": _TEXT,
-    "started": _TEXT, "finished": _TEXT,
+    "suite": _TEXT, "run": _TEXT, "status": _TEXT, "error": _TEXT, "no_value": _TEXT, "scenario": _TEXT,
+    "title": _TEXT, "method": _TEXT, "model": _TEXT, "model_id": _TEXT, "split": _TEXT, "main_metric": _TEXT,
+    "value": _NUMBER, "stderr": _NUMBER, "ci95_low": _NUMBER, "ci95_high": _NUMBER, "count": _COUNT,
+    "max_eval_instances": _COUNT, "seed": _COUNT, "perturbations": _TEXTS, "data_kind": _TEXT, "data_path": _TEXT,
+    "data_revision": _TEXT, "prompt_tokens": _COUNT, "completion_tokens": _COUNT, "model_seconds": _NUMBER,
+    "imported_from": _TEXT, "harness_version": _TEXT, "started": _TEXT, "finished": _TEXT,
 }  # fmt: skip
 """Columns of the table of runs, one row for each."""
 
@@ -65,6 +65,7 @@ def run_row(run: PublicRun) -> Row:
         **_about(run),
         "status": record.status,
         "error": record.error,
+        "no_value": record.no_value or None,
         "title": titles.get("title"),
         "method": spec.adapter.name,
         "model": spec.model.label,

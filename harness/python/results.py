@@ -296,6 +296,7 @@ def _run_values(record: RunRecord, model: str) -> dict[str, Any]:
         "run": record.name,
         "status": record.status,
         "error": record.error,
+        "no_value": record.no_value or None,
         "model": model,
         "model_id": spec.model.label,
         "scenario": spec.scenario.label,

@@ -21,7 +21,7 @@ from harness.runs.pipeline import Outcome
 from harness.runs.provenance import environment, now
 from harness.runs.settings import Settings
 from harness.storage.example_files import discard_examples
-from harness.storage.results import RunRecord, run_directory
+from harness.storage.results import RunRecord, no_value_of, run_directory
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -131,6 +131,8 @@ def shortfall(spec: RunSpec, outcome: Outcome) -> str | None:
     if declined.share > spec.max_declined:
         return _too_many_declined(declined, spec.max_declined)
     if any(stat.metric == spec.main_metric and stat.overall for stat in outcome.stats):
+        return None
+    if no_value_of(spec, outcome.details):
         return None
     if any(spec.main_metric == metric.name for metric in spec.metrics):
         bare = outcome.without_probability

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.answers.declined import Declined, encode_declined
-from harness.contracts import Stat
+from harness.contracts import NO_VALUE, Stat
 from harness.contracts.specs import RunSpec
 from harness.errors import DataError
 from harness.storage.durable import make_folder, write_whole, writing
@@ -45,6 +45,21 @@ class RunRecord(RunFile):
     def spec_key(self) -> str:
         """Everything that decides what is asked and measured as JSON, equal for runs of the same thing."""
         return _canonical(self.spec.identity)
+
+    @cached_property
+    def no_value(self) -> str:
+        """Why the run gives no number although it succeeded, as its metric says; '' if there is no such reason."""
+        return "" if self.error is not None else no_value_of(self.spec, self.details)
+
+
+def no_value_of(spec: RunSpec, details: Mapping[str, Any]) -> str:
+    """Return why a metric gives no number for the evaluated instances; '' if none says so."""
+    for by_split in details.values():
+        parts = by_split.get(spec.eval_split.value) if isinstance(by_split, Mapping) else None
+        found = parts.get("original") if isinstance(parts, Mapping) else None
+        if isinstance(found, Mapping) and isinstance(reason := found.get(NO_VALUE), str):
+            return reason
+    return ""
 
 
 def _canonical(value: Any) -> str:

@@ -11,7 +11,21 @@ from harness.output.result_table import ResultTable, TableCell, TableColumn, Tab
 from harness.storage.results import RunRecord
 from harness.training.logged import PREFIX, metric_names
 
-FIELDS = ("series", "step", "model", "run", "metric", "status", "mean", "stderr", "low", "high", "count", "error")
+FIELDS = (
+    "series",
+    "step",
+    "model",
+    "run",
+    "metric",
+    "status",
+    "mean",
+    "stderr",
+    "low",
+    "high",
+    "count",
+    "no_value",
+    "error",
+)
 
 
 def steps_table(records: Iterable[RunRecord]) -> ResultTable:
@@ -62,7 +76,9 @@ def _cell(record: RunRecord | None, failed: Sequence[RunRecord]) -> TableCell:
         return TableCell()
     stat = main_stat(record)
     if record.status != "ok" or stat is None:
-        return TableCell(failure=f"F{failed.index(record) + 1}" if record in failed else "")
+        return TableCell(
+            record.no_value.partition(":")[0], failure=f"F{failed.index(record) + 1}" if record in failed else ""
+        )
     ends = "" if stat.ci95 is None else f"[{number(stat.ci95[0])}, {number(stat.ci95[1])}]"
     return TableCell(number(stat.mean), ends)
 
@@ -82,5 +98,6 @@ def _record(record: RunRecord, name: str) -> dict[str, Any]:
         "low": low,
         "high": high,
         "count": stat and stat.count,
+        "no_value": record.no_value or None,
         "error": record.error,
     }

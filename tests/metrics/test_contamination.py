@@ -74,9 +74,15 @@ def test_no_dependence() -> None:
     assert details["verdict"] == "no dependence found"
 
 
-def test_an_order_that_is_not_exchangeable_is_inconclusive() -> None:
-    details = sharded(noise(8, 25, bonus=50), exchangeable=False).details()
-    assert details["verdict"] == "inconclusive: the order is not exchangeable"
+def test_an_order_that_is_not_exchangeable_has_no_p_value() -> None:
+    metric = sharded(noise(8, 25, bonus=50), exchangeable=False)
+    details = metric.details()
+    reason = "the text alone shows that the order is not exchangeable"
+    assert (details["verdict"], details["not_testable"]) == ("not testable", reason)
+    assert details["no_value"] == f"not testable: {reason}"
+    assert details["headline_log10_p"] is None
+    assert not any(key.startswith("log10_p") for key in details)
+    assert metric.estimates() == {}
 
 
 def test_p_values_beyond_a_float_survive() -> None:

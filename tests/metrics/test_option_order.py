@@ -17,8 +17,8 @@ def example(scores: Sequence[float], labels: tuple[str, ...] = ("A", "B", "C")) 
     return Example(Instance("q", "Which?"), responses=responses, labels=labels)
 
 
-def metric_of(items: Sequence[Sequence[float]]) -> OptionOrder:
-    metric = OptionOrder()
+def metric_of(items: Sequence[Sequence[float]], alpha: float = 0.01) -> OptionOrder:
+    metric = OptionOrder(alpha=alpha)
     for item in items:
         metric.add(example(item))
     return metric
@@ -46,7 +46,23 @@ def test_options_with_an_order_of_their_own_are_noted() -> None:
     found = metric.details()
     assert found["exchangeable"] is False
     assert found["diagnostics"]["numbers"]["p_holm"] <= 0.01
+    assert found["not_testable"].startswith(
+        "the text alone shows that options have an order of their own: numbers (p = "
+    )
+    assert found["no_value"] == f"not testable: {found['not_testable']}"
+    assert (found["log10_p"], metric.estimates()) == (None, {})
     assert metric_of([[-1.0, -2.0, -3.0]] * 10).details()["exchangeable"] is True
+
+
+def test_too_few_questions_for_the_level() -> None:
+    few = [[-1.0, -2.0]] * 6  # 2^-6 is above 0.01
+    found = metric_of(few).details()
+    assert found["not_testable"] == "with 6 questions no p-value at the level 0.01 is possible (the smallest is 0.016)"
+    assert metric_of(few).estimates() == {}
+    assert "not_testable" not in metric_of([*few, few[0]]).details()
+    assert "not_testable" not in metric_of(few, alpha=0.05).details()
+    with pytest.raises(MetricError, match="alpha is 2"):
+        OptionOrder(alpha=2)
 
 
 def test_nothing_seen_gives_nothing() -> None:

@@ -37,7 +37,7 @@ class SliceResult:
     one: Injection
     """The slice."""
     found: Mapping[str, Any]
-    """The metric's details, as in run.json; ``headline_log10_p`` is None if there were too few examples to test."""
+    """The metric's details, as in run.json; ``headline_log10_p`` is None if the order cannot be tested."""
     settings: Mapping[str, Any]
     """The adapter's settings."""
 
@@ -301,9 +301,9 @@ def _tested(each: SliceResult) -> bool:
 
 
 def _untested(tests: Sequence[SliceResult]) -> str:
-    """Return a sentence on the tests that too few examples made impossible, if there are any."""
+    """Return a sentence on the slices that are not testable, if there are any."""
     count = sum(not _tested(each) for each in tests)
-    return f" Without {counted(count, 'test')} of too few examples for a p-value below the level." if count else ""
+    return f" Without {counted(count, 'slice')} whose order is not testable." if count else ""
 
 
 def _log10(p: float | None) -> float | None:

@@ -12,6 +12,7 @@ from harness.contamination.lab.injections import Injection, read_examples, take
 from harness.contamination.lab.power import Trial
 from harness.contamination.order_tests import order_tests
 from harness.contamination.roles import EXAMPLES_FILE
+from harness.contamination.statistics.testable import why_not_testable
 from harness.contracts.plugins import AdapterDetails, Kind
 from harness.errors import DataError
 from harness.plugins.registry import Registry
@@ -147,9 +148,20 @@ def results(
 
 
 def trials(records: Iterable[RunRecord], slices: Mapping[Path, Sequence[Injection]], alpha: float) -> list[Trial]:
-    """Return the outcome of each slice's test; a combined p-value of at most alpha is a detection."""
-    found = []
+    """Return the outcome of each slice's test; a combined p-value of at most alpha is a detection.
+
+    Slices whose order is not testable are left out.
+
+    Raises:
+        DataError: Slices with fewer than two different numbers of copies are left.
+    """
+    found, untestable = [], []
     for folder, one, _, details in results(records, slices):
+        if reason := why_not_testable(details):
+            untestable.append(f"{folder.name}: {one.label}: {reason}")
+            continue
         log10_p = float(details["headline_log10_p"])
         found.append(Trial(one.copies, 10**log10_p <= alpha, log10_p, f"{folder.name}: {one.label}"))
+    if untestable and len({trial.copies for trial in found}) < 2:
+        raise DataError(f"{len(untestable)} slices are not testable; the first is {untestable[0]}.")
     return found

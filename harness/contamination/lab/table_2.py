@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from harness.contamination.lab.paper import FOLDER
 from harness.contamination.order_tests import JudgedTest, combined, judged_tests
 from harness.contamination.p_values import shown_p
+from harness.contamination.statistics.verdict import Verdict
 from harness.contracts.specs import RunSpec
 from harness.output.display import brief
 from harness.output.result_table import ResultTable, TableCell, TableColumn, TableNote
@@ -67,7 +68,7 @@ def table_2(records: Iterable[RunRecord], examples: str) -> ResultTable:
         model: {
             name: _Together(
                 rows[name].get(model, []),
-                [test for test in judged.get(model, []) if _benchmark(test.record) == name and test.exchangeable],
+                [test for test in judged.get(model, []) if _benchmark(test.record) == name],
             )
             for name in rows
         }
@@ -88,8 +89,8 @@ def table_2(records: Iterable[RunRecord], examples: str) -> ResultTable:
     notes = [
         TableNote(
             "p of the published order, and the number of examples. A benchmark of several files has one row: Fisher's "
-            "combination of the files whose text passes the diagnostics, and how many these are. inconclusive: the "
-            f"text alone shows that the order is not random. {examples}".strip()
+            f"combination of the files that can be tested, and how many these are. {Verdict.NOT_TESTABLE}: the text "
+            f"alone shows that the order is not random, or there are too few examples. {examples}".strip()
         )
     ]
     if any(record.status != "ok" for record in records):
@@ -110,7 +111,7 @@ def table_2(records: Iterable[RunRecord], examples: str) -> ResultTable:
 
 @dataclass(frozen=True, slots=True)
 class _Together:
-    """The runs of one model on the files of one benchmark, and the tests that count and whose text passes."""
+    """The runs of one model on the files of one benchmark, and the tests that count."""
 
     records: Sequence[RunRecord]
     valid: Sequence[JudgedTest]
@@ -126,7 +127,8 @@ class _Together:
     @property
     def cell(self) -> TableCell:
         if self.log10_p is None:
-            return TableCell("failed" if all(record.status != "ok" for record in self.records) else "inconclusive")
+            failed = all(record.status != "ok" for record in self.records)
+            return TableCell("failed" if failed else str(Verdict.NOT_TESTABLE))
         files = f", {len(self.valid)} of {len(self.records)} files" if len(self.records) > 1 else ""
         return TableCell(shown_p(self.log10_p), detail=f"n = {self.examples:,}{files}")
 

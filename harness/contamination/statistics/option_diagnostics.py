@@ -22,20 +22,27 @@ _REFERS = re.compile(
 
 
 def diagnose_options(
-    questions: Sequence[Sequence[str]], permutations: int = 999, seed: int = 0, alpha: float = DIAGNOSTICS_LEVEL
+    questions: Sequence[Sequence[str]],
+    answers: Sequence[int | None] = (),
+    permutations: int = 999,
+    seed: int = 0,
+    alpha: float = DIAGNOSTICS_LEVEL,
 ) -> OrderDiagnostics:
     """Test whether options look as if they had been put in random order, question by question.
 
     Every test compares the published orders with random ones: p = (1 + #{random ≥ published}) / (permutations + 1),
-    exact where every order of a question's options is as likely. Each statistic is |rises - falls| of neighbouring
-    options, added up over all questions:
+    exact where every order of a question's options is as likely. Each statistic but the last is |rises - falls| of
+    neighbouring options, added up over all questions:
 
     - ``numbers``: of the first number in each option, for questions whose options all have one;
     - ``alphabetical order`` and ``lengths`` of the options;
-    - ``options that refer to others``: "all of the above" and the like, which belong to the end.
+    - ``options that refer to others``: "all of the above" and the like, which belong to the end;
+    - ``places of the answers``: Pearson's statistic of how often each place has the answer, added up over the numbers
+      of options that questions have.
 
     Args:
         questions: The options of each question, in published order.
+        answers: The place of each question's answer, from 0; None if it is unknown. Empty if none is known.
         permutations: Number of random orders to compare with.
         seed: Seeds the random orders.
         alpha: The level of the whole battery, after Holm's correction.
@@ -63,9 +70,32 @@ def diagnose_options(
         sd = float(random.std())
         p = float(1 + (random >= published - 1e-9).sum()) / (permutations + 1)
         found.append((name, float(published), float((published - random.mean()) / sd) if sd else 0.0, p))
+    if places := _by_options(questions, answers):
+        drawn = np.array([_unevenness(number, generator.integers(number, size=(permutations, len(own))))
+                          for number, own in places.items()]).sum(axis=0)  # fmt: skip
+        uneven = sum(float(_unevenness(number, np.array([own]))[0]) for number, own in places.items())
+        sd = float(drawn.std())
+        p = float(1 + (drawn >= uneven - 1e-9).sum()) / (permutations + 1)
+        found.append(("places of the answers", uneven, float((uneven - drawn.mean()) / sd) if sd else 0.0, p))
     corrected = holm([p for *_, p in found])
     tests = (OrderDiagnostic(*one, p_holm) for one, p_holm in zip(found, corrected, strict=True))
     return OrderDiagnostics(tuple(tests), len(questions), alpha)
+
+
+def _by_options(questions: Sequence[Sequence[str]], answers: Sequence[int | None]) -> dict[int, list[int]]:
+    """Return the places of the known answers, by the number of options."""
+    found: dict[int, list[int]] = {}
+    for options, place in zip(questions, answers, strict=False):
+        if place is not None:
+            found.setdefault(len(options), []).append(place)
+    return found
+
+
+def _unevenness(options: int, places: NDArray[np.int64]) -> Floats:
+    """Return Pearson's statistic of the counts of places in each row, shape (rows,)."""
+    expected = places.shape[1] / options
+    found: Floats = sum(((places == place).sum(axis=1) - expected) ** 2 / expected for place in range(options))
+    return found
 
 
 def _rises(values: Floats) -> Floats:

@@ -13,16 +13,9 @@ class Verdict(StrEnum):
     NOT_DETECTED = "no dependence found"
     NOT_TESTABLE = "not testable"
     IN_DOUBT = "in doubt: a control rejects too"
-    INCONCLUSIVE = "inconclusive: the order is not exchangeable"
     RETEST = "re-test of the same order"
 
 
-def verdict(log10_p: float, alpha: float, exchangeable: bool) -> Verdict:
-    """Return the words for a p-value at level alpha.
-
-    If the text alone shows that the published order is not random, the test says nothing about the model either way:
-    a model can prefer an ordered list that it was never trained on.
-    """
-    if not exchangeable:
-        return Verdict.INCONCLUSIVE
+def verdict(log10_p: float, alpha: float) -> Verdict:
+    """Return the words for the p-value of a testable order at level alpha."""
     return Verdict.DETECTED if log10_p <= math.log10(alpha) else Verdict.NOT_DETECTED

@@ -73,7 +73,7 @@ def newest_board(snapshot: Snapshot) -> BoardView:
     return max(
         suites,
         key=lambda view: (
-            any(several and several[0].category != CONTAMINATION for several in view.measures),
+            any(several and not c.test for several, c in zip(view.measures, view.board.columns, strict=True)),
             view.board.finished,
             view.suite,
         ),
@@ -193,8 +193,7 @@ def _board(
     addresses = {snapshot.model(run): model_address(run.spec.model) for run in snapshot.runs}
     origins = {snapshot.model(run): program for run in snapshot.runs if (program := imported_from(run))}
     measured = [{measure.category for measure in several} for several in view.measures]
-    tests = [several[0].category == CONTAMINATION if several else False for several in view.measures]
-    tested = {group.scenario for group, is_test in zip(view.groups, tests, strict=True) if is_test}
+    tested = {column.scenario for column in view.board.columns if column.test}
     for found, group in zip(measured, view.groups, strict=True):
         if group.scenario in tested:
             found.add(CONTAMINATION)
@@ -240,6 +239,7 @@ def _board(
         "dependent": _dependent(snapshot, view, models),
         "remarks": _remarks(view),
         "failures": _failures(view),
+        "no_values": _no_values(view),
         "explanations": board_text.explanations(view.board),
         "legend": board_text.legend(view.board),
         "notes": board_text.notes(view.board),
@@ -273,6 +273,16 @@ def _failures(view: BoardView) -> list[list[Any]]:
                 errors = dict.fromkeys(_failure(failure.run, failure.error) for failure in cell.failures)
                 found.append([m, c, [sentence(error) for error in list(errors)[:20]]])
     return found
+
+
+def _no_values(view: BoardView) -> list[list[Any]]:
+    """Return model, column and reasons of each cell that has no number for a reason other than an error."""
+    return [
+        [m, c, list(map(sentence, reasons))]
+        for m, row in enumerate(view.board.rows)
+        for c, cell in enumerate(row.cells)
+        if (reasons := board_text.no_values(cell))
+    ]
 
 
 def _failure(run: str, error: str) -> str:

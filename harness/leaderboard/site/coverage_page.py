@@ -18,7 +18,8 @@ def write(snapshot: Snapshot, folder: SiteFolder) -> None:
     """Write ``coverage/KEY`` for each board.
 
     Models and columns are positions on the board. ``columns`` has those that the leaderboard shows at first, each as
-    ``[column, there, failed, missing]`` with the models of each kind. ``failures`` has each reason with the cells that
+    ``[column, there, failed, missing, without]`` with the models of each kind; those without a number for a reason
+    other than an error are the last. ``failures`` has each reason with the cells that
     failed for it, ``[reason, [[model, column]…]]``, the most frequent first.
     """
     for view in snapshot.boards:
@@ -31,16 +32,18 @@ def write(snapshot: Snapshot, folder: SiteFolder) -> None:
 
 
 def _column(view: BoardView, column: int) -> list[Any]:
-    there, failed, missing = [], [], []
+    there, failed, missing, without = [], [], [], []
     for model, row in enumerate(view.board.rows):
         cell = row.cells[column]
         if cell is not None and cell.failures:
             failed.append(model)
         elif cell is not None and cell.mean is not None:
             there.append(model)
+        elif cell is not None and cell.no_value:
+            without.append(model)
         else:
             missing.append(model)
-    return [column, there, failed, missing]
+    return [column, there, failed, missing, without]
 
 
 def _failures(view: BoardView, columns: Sequence[int]) -> list[list[Any]]:

@@ -23,7 +23,8 @@ _P = "log10 p (lower is more evidence)"
 
 def lab_plots(snapshot: Snapshot) -> Iterator[tuple[str, Plot]]:
     """Yield the name and the plot of each study among the runs."""
-    tests = [finding for finding in snapshot.findings if finding.found.get("log10_p_exact") is not None]
+    known = (finding for finding in snapshot.findings if finding.testable)
+    tests = [finding for finding in known if finding.found.get("log10_p_exact") is not None]
     for name, words, field, held in (
         ("shards", "number of shards", "r", "shuffles"),
         ("shuffles", "shuffled orders of each shard", "shuffles", "r"),
@@ -37,7 +38,7 @@ def lab_plots(snapshot: Snapshot) -> Iterator[tuple[str, Plot]]:
 
 
 def usual_tests(findings: Iterable[JudgedTest]) -> list[JudgedTest]:
-    """Return one test of each model and order: the one that combines most tests, and of these the first.
+    """Return one test of each model and testable order: the one that combines most tests, and of these the first.
 
     Studies of shards and shuffles repeat the test of an order with other settings.
     """
@@ -46,7 +47,7 @@ def usual_tests(findings: Iterable[JudgedTest]) -> list[JudgedTest]:
         return -int(test.found.get("headline_tests") or 0), test.record.started or "", test.record.name
 
     found: dict[int, JudgedTest] = {}
-    for test in sorted(findings, key=rank):
+    for test in sorted((test for test in findings if test.testable), key=rank):
         found.setdefault(id((test.retest_of or test).found), test)
     return list(found.values())
 

@@ -94,20 +94,20 @@ def all_measures(column: int, group: Group, counting: Counting, representing: Co
 
 
 def category_measures(
-    groups: Sequence[Group], measures: Sequence[Sequence[Measure]], counted: Sequence[bool]
+    groups: Sequence[Group], measures: Sequence[Sequence[Measure]], columns: Sequence[Column]
 ) -> dict[str, list[Measure]]:
     """Return, by category in the paper's order, the measures that its columns of the leaderboard show.
 
     Args:
         groups: The columns.
         measures: For each column every metric.
-        counted: For each column whether it may count in win rates; see :func:`rated_columns`.
+        columns: The columns as the leaderboard has them.
     """
     chosen: dict[str, list[Measure]] = {}
-    for group, several in zip(groups, measures, strict=True):
-        test = bool(several) and several[0].category == CONTAMINATION
+    counted = rated_columns(columns)
+    for group, several, column in zip(groups, measures, columns, strict=True):
         for measure in representing(several, group.metric):
-            if test and measure.category != CONTAMINATION:
+            if column.test and measure.category != CONTAMINATION:
                 continue  # the time that a test of the data took, say, is not a result of the model on them
             chosen.setdefault(measure.category, []).append(measure)
     ordered = [*(name for name in CATEGORIES if name in chosen), *sorted(chosen.keys() - set(CATEGORIES))]

@@ -14,6 +14,7 @@ from harness.leaderboard.site.calibration_plots import CATEGORY, run_diagram
 from harness.leaderboard.site.files import SiteFolder
 from harness.leaderboard.site.model_facts import facts_of, tags_of
 from harness.leaderboard.site.snapshot import BoardView, Snapshot
+from harness.output.display import sentence
 from harness.storage.results import RunRecord
 
 TOTALS = ("queries", "cached_queries", "prompt_tokens", "completion_tokens", "model_seconds", "model_flops")
@@ -144,16 +145,20 @@ def _calibration(snapshot: Snapshot, model: str) -> Iterator[dict[str, Any]]:
 
 
 def _contamination(snapshot: Snapshot, model: str) -> Iterator[dict[str, Any]]:
-    """Yield the tests of the data sets that a model may have been trained on; controls and re-tests are left out."""
+    """Yield the tests of the data sets that a model may have been trained on; controls and re-tests are left out.
+
+    Data sets that cannot be tested have no p-value, but a reason.
+    """
     for finding in snapshot.findings:
-        if snapshot.model(finding.record) == model and finding.counts:
+        if snapshot.model(finding.record) == model and (finding.counts or not (finding.testable or finding.control)):
             yield {
                 "run": address_of(finding.record),
                 "suite": finding.record.suite,
                 "scenario": finding.record.spec.scenario.label,
                 "shown": finding.seen,
                 "verdict": finding.verdict,
-                "log10_p": finding.log10_p_holm,
+                "log10_p": finding.log10_p_holm if finding.testable else None,
+                "reason": finding.why_not_testable,
             }
 
 
@@ -184,6 +189,7 @@ def _run(run: RunRecord) -> dict[str, Any]:
         "perturbations": [perturbation.name for perturbation in run.spec.perturbations],
         "status": run.status,
         "error": run.error,
+        "no_value": sentence(run.no_value),
         "metric": run.spec.main_metric,
         "value": None if stat is None else [stat.mean, low, high, stat.count],
         "higher": stat.higher_is_better if stat else None,

@@ -24,11 +24,12 @@ from harness.leaderboard.site.examples import write_examples
 from harness.leaderboard.site.files import SiteFolder
 from harness.leaderboard.site.measures import relevant
 from harness.leaderboard.site.peers import peers_address
+from harness.output.display import sentence
 from harness.plugins.titles import group_title
 from harness.storage.example_files import EXAMPLES_FILE
 from harness.storage.results import RUN_FILE, RunRecord, read_run, run_directories, warn_set_aside
 
-FORMAT = 11
+FORMAT = 12
 """The version of the files of a run's page; to be raised whenever they change."""
 
 PARALLEL_FROM_RUNS = 200
@@ -142,6 +143,7 @@ def page_of(record: RunRecord, *, examples: bool, problem: str = "") -> dict[str
         "suite": record.suite,
         "status": record.status,
         "error": record.error,
+        "no_value": sentence(record.no_value),
         "title": spec.scenario.label,
         "scenario": [spec.scenario.name, scenario_address(spec.scenario)],
         "model": [spec.model_label, model_address(spec.model)],

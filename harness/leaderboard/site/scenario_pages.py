@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from harness.leaderboard import board_text
 from harness.leaderboard.cells import main_stat
 from harness.leaderboard.site import descriptions
 from harness.leaderboard.site.addresses import address_of, model_address, scenario_address
@@ -65,7 +66,7 @@ def _column(snapshot: Snapshot, view: BoardView, column: int) -> dict[str, Any]:
         for run in runs:
             stat = main_stat(run) if run is not None and run.status == "ok" else None
             low, high = (stat.ci95 or (None, None)) if stat else (None, None)
-            cells.append(None if run is None else [address_of(run), stat and stat.mean, low, high])
+            cells.append(None if run is None else [address_of(run), stat and stat.mean, low, high, run.no_value])
         parts.append([label, cells])
     chosen = representing(view.measures[column], view.groups[column].metric)
     with_examples = [run for model in models for run in counting[model].values() if run.examples]
@@ -90,10 +91,17 @@ def _column(snapshot: Snapshot, view: BoardView, column: int) -> dict[str, Any]:
             }
             for measure in view.measures[column]
         ],
+        "no_values": [_no_value(view, column, model) for model in models],
         "parts": parts,
         "prompts": _prompts(view, column, models),
         "examples": address_of(with_examples[0]) if with_examples else None,
     }
+
+
+def _no_value(view: BoardView, column: int, model: str) -> list[str]:
+    """Return the word that a model has in the place of a number, and the reasons; empty if it has a number."""
+    cell = next(row.cells[column] for row in view.board.rows if row.model == model)
+    return [cell.no_value_word, *board_text.no_values(cell)] if cell is not None and cell.no_value_word else []
 
 
 def _prompts(view: BoardView, column: int, models: Sequence[str]) -> list[list[Any]]:

@@ -18,7 +18,6 @@ from harness.leaderboard.site.measures import (
     Measure,
     all_measures,
     category_measures,
-    rated_columns,
     representatives,
     win_rates,
 )
@@ -134,7 +133,7 @@ class Snapshot:
             all_measures(column, *parts, self._representatives)
             for column, parts in enumerate(zip(groups, counting, strict=True))
         ]
-        categories = category_measures(groups, measures, rated_columns(board.columns))
+        categories = category_measures(groups, measures, board.columns)
         rates = {name: win_rates(found) for name, found in categories.items()}
         return BoardView(key, title, suite, board, groups, counting, measures, categories, headings(board), rates)
 

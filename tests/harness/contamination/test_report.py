@@ -103,13 +103,16 @@ def test_controls_are_in_no_correction_and_have_no_verdict_of_their_own() -> Non
     assert family.tests[0].log10_p_holm == -3
 
 
-def test_an_order_that_is_not_exchangeable_stays_inconclusive() -> None:
+def test_an_order_that_is_not_exchangeable_is_not_testable() -> None:
     (found,) = judged([run("a:1", "boolq", -30, exchangeable=False)])
-    assert found.verdict == "inconclusive: the order is not exchangeable"
+    assert found.verdict == "not testable"
+    assert found.why_not_testable == "the text alone shows that the order is not exchangeable"
+    assert not found.counts
+    assert not found.seen
 
 
 @pytest.mark.parametrize(
-    ("p_holm", "verdict"), [(0.03, Verdict.DETECTED), (0.011, Verdict.DETECTED), (0.009, Verdict.INCONCLUSIVE)]
+    ("p_holm", "verdict"), [(0.03, Verdict.DETECTED), (0.011, Verdict.DETECTED), (0.009, Verdict.NOT_TESTABLE)]
 )
 def test_one_honest_set_in_twenty_is_not_lost(p_holm: float, verdict: Verdict) -> None:
     diagnostics = {"similar neighbours": {"p_holm": 1.0}, "length trend": {"p_holm": p_holm}}
@@ -120,7 +123,7 @@ def test_one_honest_set_in_twenty_is_not_lost(p_holm: float, verdict: Verdict) -
 @pytest.mark.parametrize("diagnostics", [None, {}])
 def test_without_diagnostics_the_word_is_the_runs(diagnostics: object) -> None:
     (found,) = judged([run("a:1", "boolq", -9, exchangeable=False, diagnostics=diagnostics, rows="some")])
-    assert found.verdict is Verdict.INCONCLUSIVE
+    assert found.verdict is Verdict.NOT_TESTABLE
 
 
 @pytest.mark.parametrize(
@@ -132,6 +135,7 @@ def test_without_diagnostics_the_word_is_the_runs(diagnostics: object) -> None:
         {"row_digests": "x"},
         {"looks": {"second": True}},
         {"headline_log10_p": "-9"},
+        {"headline_log10_p": None},
     ],
 )
 def test_a_test_of_another_shape_is_set_aside(found: dict[str, Any], caplog: pytest.LogCaptureFixture) -> None:
@@ -413,12 +417,14 @@ def test_the_files_of_a_benchmark_are_a_family_and_one_test_of_their_model() -> 
     report = build_report([run("a:1", "boolq", -2.3), *files, sorted_file])
     (model,), (benchmark,) = report.models, report.benchmarks
     assert [test.scenario for test in model.targets] == ["boolq"]
-    assert len(benchmark.targets) == 4
-    # Four files are corrected for; the model's family has two tests, BoolQ and all of MMLU.
+    assert len(benchmark.targets) == 3
+    assert [str(test.verdict) for test in benchmark.tests].count("not testable") == 1
+    # Three files are corrected for; the model's family has two tests, BoolQ and all of MMLU.
     assert benchmark.targets[0].log10_p_holm == pytest.approx(-2.3 + math.log10(3))
     assert model.targets[0].log10_p_holm == pytest.approx(-2.3)
     (row,) = model.benchmarks
-    assert (len(row.files), len(row.exchangeable)) == (4, 3)
+    assert (len(row.files), row.not_testable) == (3, 1)
+    assert row.as_json()["files"] == 4
     assert row.log10_p == pytest.approx(fisher([-2.3] * 3))
     assert row.log10_p_holm == pytest.approx(row.log10_p + math.log10(2))
     assert row.verdict is Verdict.DETECTED
@@ -457,21 +463,35 @@ def test_a_benchmark_is_in_doubt_if_a_control_of_a_file_rejects() -> None:
     assert control.name in [test.record.name for test in report.benchmarks[0].tests]
 
 
-def test_what_cannot_be_tested_is_in_no_family() -> None:
-    few = run("a:1", "tiny", 0.0, testable=False, not_testable="with 4 examples …", shard_scores=None)
-    report = build_report([run("a:1", "boolq", -2.1), few])
+FEW = {"headline_log10_p": None, "testable": False, "not_testable": "with 4 examples …", "shard_scores": None}
+SORTED = {"exchangeable": False}
+
+
+@pytest.mark.parametrize("untestable", [FEW, SORTED], ids=["too few examples", "no repair passes"])
+def test_what_cannot_be_tested_is_in_no_family(untestable: dict[str, Any]) -> None:
+    honest = [run("a:1", name, -2.1) for name in ("boolq", "mnli")]
+    alone = build_report(honest).models[0]
+    few = run("a:1", "tiny", -30.0, **untestable)
+    report = build_report([*honest, few])
     assert report.untestable
     (family,) = report.models
-    assert [str(test.verdict) for test in family.tests] == ["depends on the published order", "not testable"]
-    assert [test.scenario for test in family.targets] == ["boolq"]
-
-
-def test_inconclusive_tests_are_left_out_of_combinations() -> None:
-    honest = [run("a:1", name, -3, shard_scores=None) for name in ("boolq", "mnli")]
-    (family,) = build_report([*honest, run("a:1", "sorted", -30, exchangeable=False)]).models
-    assert family.log10_fisher == pytest.approx(fisher([-3.0, -3.0]))
-    (family,) = build_report([honest[0], run("a:1", "sorted", -30, exchangeable=False)]).models
+    assert [str(test.verdict) for test in family.tests][-1] == "not testable"
+    assert [test.scenario for test in family.targets] == ["boolq", "mnli"]
+    assert [test.as_json() for test in family.targets] == [test.as_json() for test in alone.targets]  # Holm, BH, BY
+    for combined in ("log10_pooled", "log10_fisher", "log10_cauchy"):
+        assert getattr(family, combined) == pytest.approx(getattr(alone, combined))
+    (family,) = build_report([honest[0], few]).models
     assert family.log10_pooled is family.log10_fisher is family.log10_cauchy is None
+    assert build_report([few]).models[0].targets == []
+
+
+@pytest.mark.parametrize("untestable", [FEW, SORTED], ids=["too few examples", "no repair passes"])
+def test_what_cannot_be_tested_has_a_reason_and_no_p_value(untestable: dict[str, Any]) -> None:
+    (test,) = build_report([run("a:1", "tiny", -30.0, **untestable)]).models[0].tests
+    value = json.loads(json.dumps(test.as_json(), allow_nan=False))
+    assert (value["testable"], value["not_testable"]) == (False, test.why_not_testable)
+    names = ("headline_log10_p", "p_holm", "log10_p_holm", "q_bh", "log10_q_bh", "q_by", "log10_q_by")
+    assert [value[name] for name in names] == [None] * len(names)
 
 
 def test_one_test_is_no_family_to_combine() -> None:

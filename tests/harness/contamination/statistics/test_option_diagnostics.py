@@ -38,6 +38,17 @@ def test_planted_orders_are_found(fault: str, sort: object) -> None:
     assert fault in diagnose_options(planted).faults
 
 
+def test_the_place_of_the_answer() -> None:
+    rng = Random(1)
+    texts = questions(60)
+    assert diagnose_options(texts, [0] * 60).faults == ("places of the answers",)
+    assert diagnose_options(texts, [1 if number % 2 else rng.randrange(4) for number in range(60)]).faults
+    uneven = sum(bool(diagnose_options(texts, [rng.randrange(4) for _ in texts], seed=n).faults) for n in range(40))
+    assert uneven <= 2
+    names = {test.name for test in diagnose_options(texts, [None] * 60).tests}
+    assert "places of the answers" not in names
+
+
 def test_numbers_with_separators_and_single_options() -> None:
     found = diagnose_options([["1,000", "20", "3.5", "1.2.3"], ["only one"], ["same", "same"]])
     assert {test.name for test in found.tests} == {"numbers", "alphabetical order", "lengths"}

@@ -38,14 +38,15 @@
   const value = (view, i, column, digits) => {
     const cell = column.cell(i), state = harness.cellState(cell, column.out(i)), number = cell && cell.mean !== null;
     const step = state ? null : column.heat.get(i), tied = !state && column.tied.has(i);
-    const word = state === "not run" || state === "no value" ? "none" : state.split(/[ :]/)[0];
+    const reason = state && cell?.mean === null && !cell.failed && cell.none; // why there is no number, without an error
+    const word = reason ? "reason" : state === "not run" || state === "no value" ? "none" : state.split(/[ :]/)[0];
     const classes = ["v", word, step === null || step === undefined ? "" : `h${step}`, column.first ? "first" : "", tied ? "tied" : "", cell?.dependent ? "dependent" : "", cell?.marked && !state ? "remark" : "", column.wide ? "wide" : ""].filter(Boolean).join(" ");
     const href = cell ? column.link(i) : "";
     if (cell?.running) {
       const { done, of } = cell.running, part = of ? `${harness.count(done)} of ${harness.count(of)}` : "";
       return { text: number ? harness.digits(cell.mean, column.share, column.wide || digits) : column.wide ? part : "", classes, href, label: part ? `running: ${part}` : "running", done: of ? done / of : 0 };
     }
-    if (!number || state === "declined") return { text: state === "failed" ? "✕" : state === "declined" ? "" : "–", classes, href, label: [state, ...(cell?.remarks || [])].join(", ") };
+    if (!number || state === "declined") return { text: state === "failed" ? "✕" : state === "declined" ? "" : reason ? state : "–", classes, href, label: [...(reason || [state]), ...(cell?.remarks || [])].join(", ") };
     const text = harness.digits(cell.mean, column.share, column.wide || digits);
     const words = [state, cell.dependent && !state ? "depends on the published order" : "", tied ? "tied with the best" : "", ...cell.remarks].filter(Boolean);
     const interval = column.wide && cell.low !== null;

@@ -114,8 +114,9 @@
   const settle = (column, models) => {
     const values = models.map((i) => { const cell = column.cell(i); return cell && !column.out(i) ? cell.mean : null; });
     const known = values.filter((value) => value !== null);
-    column.share = known.every((value) => value >= 0 && value <= 1);
-    column.text = column.share ? 4 : Math.max(3, ...known.map((value) => harness.number(value).length));
+    const words = models.map((i) => column.cell(i)).filter((cell) => cell?.mean === null && cell.none && !cell.failed).map((cell) => harness.cellState(cell, false));
+    column.share = !words.length && known.every((value) => value >= 0 && value <= 1);
+    column.text = column.share ? 4 : Math.max(3, ...known.map((value) => harness.number(value).length), ...words.map((each) => each.length));
     let made = null;
     const make = () => {
       if (made) return made;
@@ -174,6 +175,7 @@
   const lookUps = (board) => {
     if (!boards.has(board)) boards.set(board, {
       failures: new Map(board.failures.map(([m, c, errors]) => [`${m}/${c}`, errors])),
+      none: new Map(board.no_values.map(([m, c, reasons]) => [`${m}/${c}`, reasons])),
       remarks: new Map(board.remarks.map(([m, c, declined, words, mark]) => [`${m}/${c}`, { declined, words, mark }])),
       dependent: new Map(board.dependent.map(([m, c, p, run]) => [`${m}/${c}`, { p, run }])),
     });
@@ -182,11 +184,11 @@
   // A measure's cells by model; failed runs count in the main one.
   const cellsOf = (board, measure, main) => {
     if (contents.has(measure)) return contents.get(measure);
-    const { failures, remarks, dependent } = lookUps(board), sample = board.columns[measure.column].sample && !board.sample;
+    const { failures, none: reasons, remarks, dependent } = lookUps(board), own = main || measure.metric === board.columns[measure.column].metric, sample = board.columns[measure.column].sample && !board.sample;
     const made = measure.cells.map((found, i) => {
-      const place = `${i}/${measure.column}`, failed = main ? failures.get(place) : null, remark = remarks.get(place);
-      if (!found) return failed ? { mean: null, failed, remarks: [] } : null;
-      return { mean: found[0], low: found[1], high: found[2], count: found[3], failed, declined: Boolean(remark?.declined), remarks: remark ? remark.words : [], marked: Boolean(remark?.mark) || (sample && found[0] !== null), dependent: dependent.get(place) };
+      const place = `${i}/${measure.column}`, failed = main ? failures.get(place) : null, remark = remarks.get(place), none = own ? reasons.get(place) : null;
+      if (!found) return failed || none ? { mean: null, failed, none, remarks: [] } : null;
+      return { none, mean: found[0], low: found[1], high: found[2], count: found[3], failed, declined: Boolean(remark?.declined), remarks: remark ? remark.words : [], marked: Boolean(remark?.mark) || (sample && found[0] !== null), dependent: dependent.get(place) };
     });
     contents.set(measure, made);
     return made;
@@ -237,7 +239,7 @@
   harness.cellState = (cell, out) => {
     if (!cell) return "not run";
     if (cell.running) return "running";
-    if (cell.mean === null) return cell.failed ? "failed" : "no value";
+    if (cell.mean === null) return cell.failed ? "failed" : cell.none ? cell.none[0].split(":")[0] : "no value";
     if (out) return "left out: depends on the published order";
     if (cell.declined) return "declined";
     return "";

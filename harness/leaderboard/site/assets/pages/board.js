@@ -208,6 +208,7 @@
     for (const column of view.columns) for (const i of view.models) {
       const cell = column.cell(i);
       used.add(harness.cellState(cell, column.out(i)));
+      if (cell?.mean === null && cell.none && !cell.failed) used.add("no number");
       if (cell?.dependent) used.add("dependent");
       if (cell?.marked && cell.mean !== null && !cell.declined) used.add("marked");
     }
@@ -221,6 +222,7 @@
       sign("running", "running", "Still running; the bar shows the share of examples answered so far", make("i.bar-running")),
       sign("not run", "not run", null, state.phone ? make("i.outlined") : make("span.faint", null, "–")),
       sign("failed", "failed", "The run gave no number; the tooltip of the cell says why", state.phone ? make("i.solid") : make("span.bad", null, "✕")),
+      sign("no number", "no number", "There is no number, for a reason that is not an error; the tooltip of the cell has it", state.phone ? make("i.hatched") : make("span.faint", null, "–")),
       sign("declined", "declined", "The model or its provider declined to answer every example", make("i.hatched")),
       sign("left out: depends on the published order", "left out", "Left out of win rate and coverage", make("i.hatched")),
       state.phone ? null : sign("dependent", "order-dependent", "A test shows that the model depends on the order in which the data were published", corner("")),
@@ -315,7 +317,7 @@
     const cell = column.cell(i), ranks = column.ranks.get(i), cellState = harness.cellState(cell, column.out(i));
     return [make("strong", null, text(column.title, 100)), line(text(model.name, 80)), column.metric ? line(column.metric) : null,
       cell?.running ? line(cell.running.of ? `Running: ${count(cell.running.done)} of ${count(cell.running.of)} answered` : "Running") : null,
-      cell && cell.mean !== null ? line(`${harness.number(cell.mean)} ${harness.spread(cell.mean, cell.low, cell.high)}${cell.count ? `, n = ${count(cell.count)}` : ""}`) : line(harness.capitalized(cellState)),
+      cell && cell.mean !== null ? line(`${harness.number(cell.mean)} ${harness.spread(cell.mean, cell.low, cell.high)}${cell.count ? `, n = ${count(cell.count)}` : ""}`) : line(harness.capitalized(cell?.mean === null && cell.none && !cell.failed ? plain(cell.none.join("; "), 400) : cellState)),
       ranks && cell && cell.mean !== null ? line(ranks[0] === 1 && column.tied.has(i) ? `Tied with the best; rank ${harness.rankRange(...ranks)}` : `Rank ${harness.rankRange(...ranks)}`) : null,
       cell?.dependent ? line(make("span.bad", null, `depends on the published order (p = ${harness.probability(cell.dependent.p)})`)) : null,
       cell?.failed ? line(make("span.bad", null, text(cell.failed[0], 200))) : null, cell?.remarks.map((words) => line(make("span.quiet", null, text(words, 200))))];

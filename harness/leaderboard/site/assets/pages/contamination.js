@@ -8,15 +8,14 @@
   const VERDICTS = [
     ["depends on the published order", "depends", "bad", "The model finds the published order more likely than shuffled ones, which is evidence that it was trained on the data set in that order."],
     ["no dependence found", "no dependence found", "", "No dependence on the published order was found. This does not show that the model was not trained on the data set."],
-    ["not testable", "not testable", "warn", "The data set has too few examples for a p-value at the level, so the model was not asked."],
+    ["not testable", "not testable", "warn", "The order cannot be tested, so there is no p-value, and the model was not asked."],
     ["in doubt", "in doubt", "warn", "A control depends on its published order too, although the model cannot have learnt its order."],
-    ["inconclusive", "inconclusive", "warn", "The text alone shows that the order is not random, so the test says nothing about the model."],
     ["re-test", "re-test", "", "Another test of the same order counts instead of this one."],
   ];
   const verdictOf = (line) => VERDICTS.find(([words]) => (line.verdict || "").startsWith(words)) || [line.verdict, line.verdict || "—", "", ""];
   const mark = (line) => {
     const [, short, kind, about] = verdictOf(line);
-    return make(kind ? `span.mark.${kind}` : "span.mark", { tabindex: "0", "data-tip": [`${line.control ? "Control: " : ""}${line.verdict}`, about].filter(Boolean).map((words) => plain(words, 300)).join("\n") }, plain(`${line.control ? "control: " : ""}${short}`, 40));
+    return make(kind ? `span.mark.${kind}` : "span.mark", { tabindex: "0", "data-tip": [`${line.control ? "Control: " : ""}${line.verdict}${line.reason ? `: ${line.reason}` : ""}`, about].filter(Boolean).map((words) => plain(words, 300)).join("\n") }, plain(`${line.control ? "control: " : ""}${short}`, 40));
   };
   const dataset = (line) => harness.runTitle(line.scenario[0]);
   const several = (number, one) => `${count(number)} ${one}${number === 1 ? "" : "s"}`;
@@ -40,15 +39,16 @@
       const rows = lines.filter((line) => (!query.model || line.model[1] === query.model) && (!query.data || line.scenario[1] === query.data) && (!query.only || line.seen));
       const family = lines.filter((line) => !line.control && !/^(re-test|not testable)/.test(verdictOf(line)[0]));
       const found = family.filter((line) => line.seen);
+      const untestable = lines.filter((line) => line.reason && !line.control).length, also = untestable ? ` ${several(untestable, "data set")} could not be tested.` : "";
       const number = (kind) => new Set(found.map((line) => line[kind][1])).size;
-      harness.add(main, make("p.answer", null, found.length ? `Dependence on the published order was found in ${count(found.length)} of ${several(family.length, "test")}: ${several(number("model"), "model")}, ${several(number("scenario"), "data set")}.`
-        : `No dependence on the published order was found in ${several(family.length, "test")}.`), make("p.lead", null, ABOUT));
+      harness.add(main, make("p.answer", null, found.length ? `Dependence on the published order was found in ${count(found.length)} of ${several(family.length, "test")}: ${several(number("model"), "model")}, ${several(number("scenario"), "data set")}.${also}`
+        : `${family.length ? `No dependence on the published order was found in ${several(family.length, "test")}.` : ""}${also}`.trim()), make("p.lead", null, ABOUT));
       const choice = (id, words, all, known) => make("label", null, words, make("select", { id, onchange: (event) => harness.go("contamination", { ...query, [id]: event.target.value }) },
         make("option", { value: "" }, all), [...known].map(([address, name]) => make("option", { value: address, selected: address === query[id] }, plain(name, 60)))));
       harness.add(main, make("div.bar", null, choice("model", "Model", "all models", models), choice("data", "Data set", "all data sets", sets),
         make("label.check", null, make("input", { type: "checkbox", id: "only", checked: Boolean(query.only), onchange: (event) => harness.go("contamination", { ...query, only: event.target.checked ? "1" : "" }) }), "Only where a model depends on it")));
-      harness.add(head, make("span.push"), harness.exportMenu("tests", () => ({ name: "contamination", columns: [["data", "data set"], ["model", "model"], ["verdict", "verdict"], ["log10_p_holm", "log10 p (Holm)"], ["log10_p", "log10 p"], ["examples", "examples"], ["split", "split"]].map(([name, title]) => ({ name, title })),
-          rows: rows.map((line) => [dataset(line), line.model[0], `${line.control ? "control: " : ""}${line.verdict}`, line.log10_p_holm, line.log10_p, line.examples ?? null, line.split]) })));
+      harness.add(head, make("span.push"), harness.exportMenu("tests", () => ({ name: "contamination", columns: [["data", "data set"], ["model", "model"], ["verdict", "verdict"], ["log10_p_holm", "log10 p (Holm)"], ["log10_p", "log10 p"], ["examples", "examples"], ["split", "split"], ["reason", "why not testable"]].map(([name, title]) => ({ name, title })),
+          rows: rows.map((line) => [dataset(line), line.model[0], `${line.control ? "control: " : ""}${line.verdict}`, line.log10_p_holm, line.log10_p, line.examples ?? null, line.split, line.reason || ""]) })));
       if (!rows.length) {
         harness.add(main, make("p", null, "No test matches. Clear the filter to see all."));
         return "Contamination";
@@ -63,7 +63,8 @@
         { name: "files", label: "Files", tip: "Files that are combined, of all that were tested.", class: "not-on-phone", key: (one) => one.files_combined, cell: (one) => `${count(one.files_combined)} of ${count(one.files)}` },
         { name: "n", label: "Examples", class: "not-on-phone", key: (one) => one.n_used, cell: (one) => count(one.n_used) },
       ], whole, { id: "benchmarks", label: "Benchmarks of several files" }), make("h2", null, "All tests"));
-      if (sets.size <= MOST && rows.length > 1) harness.add(main, await evidence(rows));
+      const tested = rows.filter((line) => line.log10_p_holm !== null);
+      if (sets.size <= MOST && tested.length > 1) harness.add(main, await evidence(tested));
       harness.add(main, harness.table([
         { name: "data", label: "Data set", kind: "text", class: "fixed", tip: "The data set whose published order was tested. The link leads to the test.", key: dataset,
           cell: (line) => [harness.to(`contamination/${line.key}`, dataset(line), 70), make("small.on-phone", null, plain(line.model[0], 60)), line.rows ? make("small", null, `rows ${plain(JSON.stringify(line.rows), 40)}`) : null] },
@@ -94,6 +95,7 @@
 
   // The result of a test in a sentence.
   const said = (line) => {
+    if (line.reason) return `Not testable: ${plain(line.reason, 400)}.`;
     const [words, , , about] = verdictOf(line), p = probability(line.log10_p_holm), name = plain(line.model[0], 60);
     if (line.seen) return `${name} finds the published order of ${plain(dataset(line), 60)} more likely than shuffled ones (p = ${p}), which is evidence that it was trained on the data set in this order.`;
     return words === "no dependence found" ? `No dependence of ${name} on the published order was found (p = ${p}). This does not show that it was not trained on the data set.` : `p = ${p}. ${about}`;
@@ -109,11 +111,11 @@
       make("p.answer", null, said(line)), make("p.lead", null, mark(line), " ", harness.to(`model/${line.model[1]}`, line.model[0], 60), ", ", harness.to(`run/${line.run}`, "the run")));
     const simple = (name) => (typeof f[name] === "number" ? f[name] : null);
     const p = (name) => (simple(name) === null ? null : probability(f[name]));
-    harness.add(main, make("h2", null, "p-values"), facts([
-      ["All tests combined", probability(line.log10_p)], ["Corrected over its family (Holm)", probability(line.log10_p_holm)], ["Shards, exact", p("log10_p_exact")], ["Shards, exact on raw differences", p("log10_p_exact_raw")],
+    harness.add(main, line.reason ? null : make("h2", null, "p-values"), facts([
+      ...(line.reason ? [] : [["All tests combined", probability(line.log10_p)], ["Corrected over its family (Holm)", probability(line.log10_p_holm)], ["Shards, exact", p("log10_p_exact")], ["Shards, exact on raw differences", p("log10_p_exact_raw")],
       ["Shards, certified bound", p("log10_p_certified")], ["Shards, t-test (Oren et al. 2023)", p("log10_p_t")], ["Permutation of the whole set", simple("p_permutation") === null ? null : number(f.p_permutation)],
       ["Smallest possible p", p("log10_p_floor")],
-      ["Next example", f.next_example ? probability(f.next_example.log10_p ?? f.next_example.log10_p_rank) : null], ["Next example, evidence (E-value)", f.next_example && typeof f.next_example.log10_E === "number" ? harness.power(f.next_example.log10_E) : null],
+      ["Next example", f.next_example ? probability(f.next_example.log10_p ?? f.next_example.log10_p_rank) : null], ["Next example, evidence (E-value)", f.next_example && typeof f.next_example.log10_E === "number" ? harness.power(f.next_example.log10_E) : null]]),
       ["Examples used", simple("n_used") === null ? null : count(f.n_used)], ["Tokens", simple("n_tokens") === null ? null : count(f.n_tokens)], ["Shards", Array.isArray(f.shard_scores) ? count(f.shard_scores.length) : simple("shards") === null ? null : count(f.shards)], ["Shuffles of each", simple("m") ?? simple("shuffles")]]));
     const scores = Array.isArray(f.shard_scores) ? f.shard_scores.filter((shard) => shard && Array.isArray(shard.shuffled)) : [];
     if (scores.length) {

@@ -19,7 +19,7 @@
       const linked = query.tag ? { [query.tag.split(":")[0]]: query.tag.split(":").slice(1).join(":") } : {};
       const wanted = Object.fromEntries(FACETS.map((facet) => [facet, query[facet] ?? linked[facet] ?? ""]));
       const go = (changes) => harness.go("coverage", { suite: query.suite, suites: every ? "all" : null, sort: query.sort, ...wanted, ...changes });
-      const columns = coverage.columns.map(([at, there, failed, missing]) => ({ ...board.columns[at], at, there, failed, missing }));
+      const columns = coverage.columns.map(([at, there, failed, missing, without]) => ({ ...board.columns[at], at, there, failed, missing, without }));
       const rows = columns.filter((column) => FACETS.every((facet) => !wanted[facet] || column.taxonomy[facet] === wanted[facet]));
       const sum = (kind) => rows.reduce((all, column) => all + column[kind].length, 0);
       const exported = () => ({ name: "scenarios", columns: ["scenario", "task", "instances", "models", "failed", "not run", ...board.names].map((name) => ({ name: name.replace(" ", "_"), title: name })),
@@ -55,7 +55,7 @@
           harness.to(`scenario/${column.address}`, column.title, 60), column.sample ? " †" : "") },
       { name: "task", label: "Task", kind: "text", class: "roomy", key: (column) => column.taxonomy.task || null, cell: (column) => (column.taxonomy.task ? text(column.taxonomy.task, 44) : make("span.faint", null, "–")) },
       { name: "instances", label: "Instances", tip: "Scored instances: the most of any model.", class: "roomy", key: (column) => column.count || null, cell: (column) => (column.count ? count(column.count) : make("span.faint", null, "–")) },
-      { name: "models", label: "Models", tip: "Models with a result, of all models of this suite.", key: (column) => column.there.length, class: "of", cell: (column) => [tag(column.failed, "failed", "bad"), tag(column.missing, "not run", ""), count(column.there.length), make("span.faint", null, ` / ${count(all)}`)] },
+      { name: "models", label: "Models", tip: "Models with a result, of all models of this suite.", key: (column) => column.there.length, class: "of", cell: (column) => [tag(column.failed, "failed", "bad"), tag(column.without, "without a number", "warn"), tag(column.missing, "not run", ""), count(column.there.length), make("span.faint", null, ` / ${count(all)}`)] },
       ...board.names.map((name, at) => ({ name, label: harness.title("categories", name), note: `${count(rows.filter((column) => column.measured.includes(at)).length)} of ${count(rows.length)}`, first: "descending", class: "middle", key: (column) => (column.measured.includes(at) ? 1 : 0),
         cell: (column) => column.measured.includes(at) ? [make("span.good", { "aria-hidden": "true" }, "●"), make("span.unseen", null, "measured")] : [make("span.faint", { "aria-hidden": "true" }, "·"), make("span.unseen", null, "not measured")] })),
     ], rows, { id: "coverage", label: "Scenarios", sort: query.sort || "scenario", onsort: (sort) => harness.note("coverage", { ...query, sort }) });

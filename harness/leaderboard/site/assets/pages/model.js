@@ -37,17 +37,18 @@
   // Every column of the board that is a result, with the model's standing in it.
   function standings(board, results, at, runOf) {
     const errors = new Map(board.failures.filter(([m]) => m === at).map(([, c, words]) => [c, words]));
+    const none = new Map(board.no_values.filter(([m]) => m === at).map(([, c, reasons]) => [c, reasons]));
     const remarks = new Map(board.remarks.filter(([m]) => m === at).map(([, c, all, words]) => [c, { all, words }]));
     const dependent = new Map(board.dependent.filter(([m]) => m === at).map(([, c, log10]) => [c, log10]));
     return results.measures.map((measure) => ({ measure, column: board.columns[measure.column] }))
       .filter(({ column }) => column.shown && !column.test)
       .map(({ measure, column }) => ({
         column, metric: measure.metric, higher: measure.higher, ...harness.field.standing(measure.cells, at, measure.higher, measure.metric), place: measure.column,
-        run: runOf[measure.column], errors: errors.get(measure.column), remarks: remarks.get(measure.column), dependent: dependent.get(measure.column),
+        run: runOf[measure.column], errors: errors.get(measure.column), none: none.get(measure.column), remarks: remarks.get(measure.column), dependent: dependent.get(measure.column),
       }));
   }
 
-  const state = (row) => (row.cell ? (row.remarks?.all ? "declined" : "") : row.errors ? "failed" : "not run");
+  const state = (row) => (row.cell ? (row.remarks?.all ? "declined" : "") : row.errors ? "failed" : row.none ? plain(row.none.join("; "), 200) : "not run");
   const nameOf = (row) => make("span", { "data-tip": row.column.identifier }, row.run ? harness.to(`run/${row.run}`, row.column.title, 60)
     : row.column.score ? text(row.column.title, 60) : harness.to(`scenario/${row.column.address}`, row.column.title, 60));
   const marks = (row) => [row.column.sample ? [" ", harness.tag("sample data", "warn")] : null,
@@ -69,7 +70,7 @@
     const { figure } = harness.field;
     const rate = own.rate, others = board.models.filter((model, i) => i !== at && model.rate).map((model) => model.rate[0]);
     const columns = rows.filter((row) => !row.column.score), present = columns.filter((row) => row.cell), failed = rows.filter((row) => state(row) === "failed"), declined = rows.filter((row) => state(row) === "declined");
-    const tests = page.contamination, shown = tests.filter((test) => test.shown);
+    const tests = page.contamination.filter((test) => !test.reason), shown = tests.filter((test) => test.shown);
     const alone = make("p.quiet", null, board.models.length < 2 ? "The suite has no other model." : "It shares no scored scenario with another model.");
     const tokens = (costs.prompt_tokens || 0) + (costs.completion_tokens || 0);
     const below = [costs.money ? harness.money(costs.money) : null, costs.device_seconds ? `${harness.duration(costs.device_seconds)} of device time` : null,
@@ -186,16 +187,16 @@
   }
 
   // Neutral words: a test shows contamination, or does not.
-  const VERDICTS = [[/^inconclusive/, "inconclusive", "warn"], [/^in doubt/, "in doubt", "warn"], [/^not testable/, "not testable", "warn"]];
+  const VERDICTS = [[/^in doubt/, "in doubt", "warn"], [/^not testable/, "not testable", "warn"]];
   function contamination({ page }) {
-    const tests = [...page.contamination].sort((a, b) => b.shown - a.shown || a.log10_p - b.log10_p);
+    const tests = [...page.contamination].sort((a, b) => b.shown - a.shown || (a.log10_p ?? 1) - (b.log10_p ?? 1));
     const verdict = (test) => {
       const [, words, kind] = test.shown ? [null, "depends on the published order", "bad"] : VERDICTS.find(([form]) => form.test(test.verdict)) || [null, "no dependence found", ""];
-      return make("span", { tabindex: "0", "data-tip": harness.capitalized(test.verdict) }, harness.tag(words, kind));
+      return make("span", { tabindex: "0", "data-tip": harness.capitalized(test.reason ? `${test.verdict}: ${test.reason}` : test.verdict) }, harness.tag(words, kind));
     };
     return make("section", null, make("h2", null, "Contamination"), tests.length
       ? [make("p.quiet", null, "Tests of the data sets' published order. “No dependence found” does not show that the model was not trained on the data set."), harness.field.table("Tests of contamination", [{ title: "Data set", kind: "left" }, { title: "Verdict", kind: "left" }, { title: "p, Holm", tip: "Probability of such a result by chance, corrected for the number of the model's tests (Holm 1979)." }],
-        tests.map((test) => [harness.to(`contamination/${test.run}`, harness.runTitle(test.scenario), 40), make("td.left", null, verdict(test)), `p = ${harness.probability(test.log10_p)}`]))]
+        tests.map((test) => [harness.to(`contamination/${test.run}`, harness.runTitle(test.scenario), 40), make("td.left", null, verdict(test)), test.reason ? "–" : `p = ${harness.probability(test.log10_p)}`]))]
       : make("p.quiet", null, "No run has tested this model for contamination. To test it, run ", make("code", null, "harness contamination test"), "."));
   }
 
@@ -236,7 +237,7 @@
         { name: "metric", label: "Metric", kind: "text", key: (run) => harness.title("metrics", run.metric), cell: (run) => [harness.named("metrics", run.metric, 40), run.higher === null ? "" : run.higher ? " ↑" : " ↓"] },
         { name: "value", label: "Value", key: (run) => (run.value ? run.value[0] : null), cell: (run) => run.status !== "ok"
           ? make("td.wrap.left.bad", null, "✗ failed: ", text(run.error || "no reason given", 160)) : run.value
-            ? [number(run.value[0]), " ", make("span.spread", null, harness.spread(...run.value)), run.declined ? make("span", { title: run.declined, "aria-label": run.declined }, " ⊘") : ""] : "—" },
+            ? [number(run.value[0]), " ", make("span.spread", null, harness.spread(...run.value)), run.declined ? make("span", { title: run.declined, "aria-label": run.declined }, " ⊘") : ""] : run.no_value ? make("td.wrap.left", null, text(run.no_value, 200)) : "—" },
         { name: "n", label: "n", key: (run) => (run.value ? run.value[3] : null), cell: (run) => (run.value ? count(run.value[3]) : "—") },
         { name: "queries", label: "Queries", key: (run) => run.queries ?? null, cell: (run) => count(run.queries) },
         { name: "tokens", label: "Tokens", key: (run) => tokens(run) || null, cell: (run) => harness.large(tokens(run)) },

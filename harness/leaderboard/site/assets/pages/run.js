@@ -142,7 +142,7 @@
         run.provenance.origin ? [" ", harness.tag(`imported from ${plain(run.provenance.origin.program || "elsewhere", 40)}`)] : null)),
       harness.tabs("Parts of this run", VIEWS.map(([name, words]) => [name, name === "stats" ? `${words} (${count(run.stats.length)})` : words]), view, (name) => harness.link(route(), { view: name }))));
     if (run.status !== "ok") harness.add(main, make("div.notice.error", { role: "note" }, make("strong", null, "This run failed. "), make("bdi", null, harness.pieces(String(run.error || "No reason was recorded.").slice(0, 4000)))));
-    if (run.stats.length) harness.add(main, harness.metricPanel(run, samples?.binary ? samples.index.chance : null));
+    if (run.stats.length || run.no_value) harness.add(main, harness.metricPanel(run, samples?.binary ? samples.index.chance : null));
     const used = run.efficiency;
     const remarks = [run.declined, used.unread_examples ? `nothing could be read from ${count(used.unread_examples)} of ${count(used.examples)} answers` : "",
       used.unjudged_examples ? `a judgement could not be read for ${count(used.unjudged_examples)} of ${count(used.examples)} answers` : "", ...run.reasoning, ...run.served].filter(Boolean);

@@ -45,7 +45,7 @@
     const choice = columns.length < 2 ? null : make("label", null, make("span", null, "Results"), make("select", { id: "column", onchange: (event) => go({ column: event.target.value === columns[0].key ? null : event.target.value, view: null }) },
       columns.map((one) => make("option", { value: one.key, selected: one === column }, plain(called(one, columns, about), 80)))));
     const table = () => ({ name: column.key, columns: ["model", "first rank", "last rank", "score", "low", "high", "n", "run"].map((name) => ({ name: name.replace(" ", "_"), title: name })),
-      rows: rows.map(({ name, cell, run }) => [name, cell?.[6] ?? null, cell?.[7] ?? null, cell?.[0] ?? null, cell?.[1] ?? null, cell?.[2] ?? null, cell?.[3] ?? null, run || ""]) });
+      rows: rows.map(({ name, cell, run, at }) => [name, cell?.[6] ?? null, cell?.[7] ?? null, cell?.[0] ?? column.no_values[at][0] ?? null, cell?.[1] ?? null, cell?.[2] ?? null, cell?.[3] ?? null, run || ""]) });
     return make("div.title-line", null, make("h1", { "data-tip": plain(about.name, 200) }, text(title, 120)), (about.tags || []).map((tag) => harness.tag(plain(tag, 30))),
       column.sample ? harness.tag("sample data", "warn") : null, make("span.push"), choice, harness.exportMenu("export", table));
   }
@@ -92,6 +92,8 @@
       rows.map(({ name, address, cell, run, at }) => {
         const head = make("th.left", { scope: "row" }, harness.to(`model/${address}`, name, 50));
         const rank = several ? [make("td", null, cell && cell[6] !== null ? harness.rankRange(cell[6], cell[7]) : "–")] : [];
+        const [word, ...reasons] = column.no_values[at];
+        if (!cell && word) return [...rank, head, make("td.left", { colspan: 3 }, make("a", { href: run ? link(`run/${run}`) : null, "data-tip": plain(reasons.join("; "), 400) }, harness.tag(plain(word, 40), "warn"))), make("td", null, "–")];
         if (!cell) return [...rank, head, make("td.left", { colspan: 3 }, run ? make("a", { href: link(`run/${run}`) }, harness.tag("no result", "bad")) : harness.tag("no result", "bad")), make("td", null, "–")];
         const shown = score(cell[0], column.metric);
         return [...rank, head, make(cell[5] ? "td.value" : "td", null, run ? make("a", { href: link(`run/${run}`), "aria-label": `${shown}, the run of ${plain(name, 60)}` }, shown) : shown, cell[8] ? [" ", make("span.faint", null, plain(cell[8], 20))] : null),
@@ -224,8 +226,8 @@
         key: (part) => part[1][m]?.[1] ?? null,
         cell: (part) => {
           if (!part[1][m]) return make("td.quiet", null, "—");
-          const [address, mean, low, high] = part[1][m];
-          return make("td", null, make("a", { href: link(`run/${address}`) }, mean === null ? "✗" : number(mean)), " ", mean === null ? null : make("span.spread", null, spread(mean, low, high)));
+          const [address, mean, low, high, without] = part[1][m];
+          return make("td", null, make("a", { href: link(`run/${address}`) }, mean !== null ? number(mean) : without ? make("span", { "data-tip": plain(without, 400) }, plain(without.split(":")[0], 40)) : "✗"), " ", mean === null ? null : make("span.spread", null, spread(mean, low, high)));
         } })),
     ], column.parts, { id: "parts", label: "Runs by model", sort: query.part || "part", onsort: (sort) => go({ part: sort }) })];
   }

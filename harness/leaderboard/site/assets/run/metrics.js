@@ -36,6 +36,10 @@
       const others = plainly.filter((row) => row[CATEGORY] === main[CATEGORY] && row !== main).slice(0, ALSO);
       if (others.length) cells.push(make("div", null, make("h2", null, `${category(main[CATEGORY])} · more`), small(others.map((row) => [digits(row, bounded(row[METRIC])), plain(harness.title("metrics", row[METRIC], "short") || row[METRIC], 26), harness.about("metrics", row[METRIC])]))));
     }
+    if (run.no_value) {
+      const [word, ...reason] = run.no_value.split(":");
+      cells.push(make("div.reason", null, make("h2", null, title(run.metric)), make("p.value", null, make("strong", null, plain(word, 40))), make("p", null, plain(reason.join(":").trim(), 400))));
+    }
     for (const worst of WORST) {
       const row = run.stats.find((one) => one[SPLIT] === split && one[METRIC] === run.metric && one[ON] === "worst" && one[COPY] === worst && one[GROUP] === null);
       if (!row) continue;
