@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.cli import options
-from harness.cli.lab_runs import background, characters, device, draw, exit_if_failed, run_specs, run_suite, train
+from harness.cli.lab_runs import (
+    background,
+    characters,
+    device,
+    draw,
+    exit_if_failed,
+    run_specs,
+    run_suite,
+    simulation_progress,
+    train,
+)
 from harness.errors import DataError, did_you_mean
 from harness.output.console import make_console
 from harness.output.display import counted
@@ -21,6 +31,9 @@ if TYPE_CHECKING:
     from harness.contracts.specs import RunSpec
     from harness.output.result_table import ResultTable
     from harness.storage.results import RunRecord
+
+SIMULATED = "false-alarms"
+"""The exhibit that is simulated rather than tested."""
 
 
 @click.command("paper", short_help="Repeat the tables and figures of Oren et al. 2023 with small models.")
@@ -81,17 +94,19 @@ def paper_command(
 ) -> None:
     """Repeat the tables and figures of Oren et al. 2023 (arXiv:2310.17623) with small models trained for the purpose.
 
-    EXHIBIT is one or more of table1, table2, duplication, shards, shuffles, model-sizes, false-alarms and min-k
+    EXHIBIT is one or more of table1, table2, duplication, shards, shuffles, model-sizes, min-k and false-alarms
     (default: all). The test sets are those of the paper's repository, in the folder test_set_contamination of the data
-    folder. Run the same command again to continue after an interruption; finished models, tests and draws are kept.
+    folder. Each exhibit is written as soon as it is ready. Run the same command again to continue after an
+    interruption; finished models, tests and draws are kept.
 
     \b
     harness lab paper
     harness lab paper shards shuffles
     harness lab paper table2 -m hf:EleutherAI/pythia-1.4b --whole
     """  # noqa: D301 - click wants the character itself
+    from harness.contamination.lab.false_alarms import simulation_seconds
     from harness.contamination.lab.missing_data import missing_data
-    from harness.contamination.lab.paper import EXHIBITS, Paper
+    from harness.contamination.lab.paper import EXHIBITS, SUITES, Paper
     from harness.contamination.lab.table_2 import benchmark_runs
     from harness.plugins.registry import default_registry
 
@@ -105,11 +120,12 @@ def paper_command(
         raise DataError("the paper's test sets are read from the data folder; name it with --data-dir.")
     sizes = tuple(dict.fromkeys(presets))
     paper = Paper(data_dir, output, None if whole else examples, sizes, permutations, background, characters, seed)
-    if "min-k" in wanted and (problem := paper.min_k_problem()):
+    if problems := {name: problem for name in wanted if (problem := paper.problem(name))}:
         if exhibits:
-            raise click.UsageError(problem)
-        wanted.remove("min-k")
-        say(f"Without min-k: {problem}", err=True)
+            raise click.UsageError(" ".join(problems.values()))
+        wanted = [name for name in wanted if name not in problems]
+        for name, problem in problems.items():
+            say(f"Without {name}: {problem}", err=True)
     registry = default_registry()
     runs: list[RunSpec] = []
     if "table2" in wanted:
@@ -120,83 +136,110 @@ def paper_command(
         raise DataError(f"nothing was trained or tested, since data are missing:\n{lines}")
     checkpoints = paper.checkpoints([name for name in wanted if name != "table2" or not models])
     suites = paper.suites(wanted, registry)
-    _say_plan(checkpoints, len(runs) + sum(map(len, suites.values())), output)
-    train(checkpoints, device)
-    records = {name: run_suite(output, name, tests) for name, tests in suites.items()}
-    if runs:
-        places = {spec.name: place for place, spec in enumerate(runs)}
-        finished = run_specs(output, runs, registry, data_dir)
-        records["table2"] = sorted(finished, key=lambda record: places[record.name])
-    tables = _tables(paper, wanted, records, draws)
-    _show(tables, output, format_)
-    if any(found for found in records.values()):
+    draws_seconds = simulation_seconds(paper.output / "false-alarms", draws, seed) if SIMULATED in wanted else 0.0
+    _say_plan(checkpoints, len(runs) + sum(map(len, suites.values())), draws_seconds, output)
+    records: dict[str, list[RunRecord]] = {}
+    trained: set[Path] = set()
+    for name in wanted:
+        sharing = [other for other in wanted if set(SUITES[other]) & set(SUITES[name])]
+        own = {} if name == "table2" and models else paper.checkpoints(sharing)
+        train({folder: plan for folder, plan in own.items() if folder not in trained}, device)
+        trained |= set(own)
+        for suite in SUITES[name]:
+            if suite in records:
+                continue
+            if suite == "table2":
+                places = {spec.name: place for place, spec in enumerate(runs)}
+                finished = run_specs(output, runs, registry, data_dir)
+                records[suite] = sorted(finished, key=lambda record: places[record.name])
+            else:
+                records[suite] = run_suite(output, suite, suites[suite])
+        if name == SIMULATED:  # the last one; what the others show can be seen while it takes its time
+            draw(output, pictures)
+            with simulation_progress(name) as progress:
+                _show(name, _table(name, paper, records, draws, progress), output, format_)
+        else:
+            _show(name, _table(name, paper, records, draws), output, format_)
+    if SIMULATED not in wanted:
         draw(output, pictures)
     exit_if_failed([record for found in records.values() for record in found])
 
 
-def _say_plan(checkpoints: Mapping[Path, CheckpointPlan], tests: int, output: Path) -> None:
+def _say_plan(checkpoints: Mapping[Path, CheckpointPlan], tests: int, draws_seconds: float, output: Path) -> None:
     from harness.contamination.lab.checkpoints import trained_before
     from harness.contamination.lab.paper import training_seconds
 
     left = [plan for folder, plan in checkpoints.items() if not trained_before(folder, plan)]
     if left:
-        minutes = max(1, round(sum(map(training_seconds, left)) / 60))
         say(
-            f"Training {counted(len(left), 'model')}: about {counted(minutes, 'minute')} on one idle core. "
-            "The tests take about as long again.",
+            f"Training {counted(len(left), 'model')}: about {_minutes(sum(map(training_seconds, left)))} on one idle "
+            "core. The tests take about as long again.",
             err=True,
         )
+    if draws_seconds:
+        say(f"Simulating the draws of {SIMULATED}: about {_minutes(draws_seconds)} on one idle core.", err=True)
     say(f"{counted(tests, 'test')}; results in {output}. To continue later, run the same command again.", err=True)
 
 
-def _tables(
-    paper: Paper, wanted: Sequence[str], records: Mapping[str, Sequence[RunRecord]], draws: int
-) -> dict[str, ResultTable]:
+def _minutes(seconds: float) -> str:
+    return counted(max(1, round(seconds / 60)), "minute")
+
+
+def _table(
+    name: str,
+    paper: Paper,
+    records: Mapping[str, Sequence[RunRecord]],
+    draws: int,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> ResultTable:
+    """Return an exhibit whose models are trained and whose suites have run."""
     from harness.contamination.lab import exhibits
     from harness.contamination.lab.checkpoints import read_record
     from harness.contamination.lab.table_2 import table_2
 
     size = f"Slices of {paper.examples} examples" if paper.examples else "Whole files"
     about = f"{size}; models trained from scratch, seed {paper.seed}."
-    checkpoints = paper.checkpoints([name for name in wanted if name != "table2"])
+    checkpoints = paper.checkpoints([name]) if name != "table2" else {}
     slices = {folder: plan.injections for folder, plan in checkpoints.items()}
-    first = paper.dosed(paper.presets[0])[0].name if {"duplication", "model-sizes"} & set(wanted) else ""
-    sizes = {folder.name: int(read_record(folder)["parameters"]) for folder in checkpoints}
 
     def tests(suite: str) -> list[exhibits.SliceResult]:
-        return exhibits.slice_results(records.get(suite, ()), slices)
+        return exhibits.slice_results(records[suite], slices)
 
-    makers: Mapping[str, Callable[[], ResultTable]] = {
-        "table1": lambda: exhibits.table_1(tests("table1"), paper.permutations, about),
-        "table2": lambda: table_2(
-            records["table2"], f"The first {paper.examples} examples of each file." if paper.examples else ""
-        ),
-        "duplication": lambda: exhibits.duplication([one for one in tests("copies") if one.model == first], about),
-        "shards": lambda: exhibits.by_setting(tests("shards"), "shards", about),
-        "shuffles": lambda: exhibits.by_setting(tests("shuffles"), "shuffles", about),
-        "model-sizes": lambda: exhibits.model_sizes(tests("copies"), sizes, about),
-        "false-alarms": lambda: exhibits.false_alarms(
-            tests("table1"), draws, paper.seed, paper.output / "false-alarms"
-        ),
-        "min-k": lambda: exhibits.min_k(
-            tests("table1"), exhibits.membership_scores(records["min-k"], slices), about
-        ),
-    }  # fmt: skip
-    return {name: makers[name]() for name in wanted}
+    match name:
+        case "table1":
+            return exhibits.table_1(tests("table1"), paper.permutations, about)
+        case "table2":
+            which = f"The first {paper.examples} examples of each file." if paper.examples else ""
+            return table_2(records["table2"], which)
+        case "duplication":
+            return exhibits.duplication(tests("copies"), about)
+        case "shards" | "shuffles":
+            return exhibits.by_setting(tests(name), name, about)
+        case "model-sizes":
+            parameters = {folder.name: int(read_record(folder)["parameters"]) for folder in checkpoints}
+            return exhibits.model_sizes(tests("copies"), parameters, about)
+        case "min-k":
+            scores = exhibits.membership_scores(records["min-k"], slices)
+            return exhibits.min_k(tests("table1"), scores, about)
+        case _:
+            folder = paper.output / "false-alarms"
+            return exhibits.false_alarms(tests("table1"), draws, paper.seed, folder, progress)
 
 
-def _show(tables: Mapping[str, ResultTable], output: Path, format_: str) -> None:
-    """Print the exhibits, and write each as JSON."""
+def _show(name: str, table: ResultTable, output: Path, format_: str) -> None:
+    """Write an exhibit as JSON, and print it."""
     from harness.contamination.lab.paper import EXHIBITS
     from harness.output.result_table import render, show
+    from harness.storage.durable import write_whole, writing
 
-    folder = output / "tables"
-    folder.mkdir(parents=True, exist_ok=True)
-    console = make_console()
-    for name, table in tables.items():
-        (folder / f"{name}.json").write_text(render(table, "json"), encoding="utf-8")
-        if format_ == "terminal":
-            console.print(f"\n{EXHIBITS[name]}", style="bold")
-            show(table, console)
-        else:
-            say(render(table, format_), newline=False)
+    file = output / "tables" / f"{name}.json"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with writing(file):
+        write_whole(file, render(table, "json").encode())
+    if format_ == "terminal":
+        console = make_console()
+        console.print(f"\n{EXHIBITS[name]}", style="bold")
+        show(table, console)
+    else:
+        say(render(table, format_), newline=False)
+    say(f"{name}: {file}", err=True)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import sys
+import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from harness.cli import options
 from harness.errors import DataError
@@ -21,6 +25,9 @@ if TYPE_CHECKING:
     from harness.contracts.specs import RunSpec
     from harness.plugins.registry import Registry
     from harness.storage.results import RunRecord
+
+LINE_SECONDS = 30.0
+"""Time between two lines of progress where there is no terminal."""
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -100,6 +107,27 @@ def run_specs(
     from harness.runs.runner import Settings
 
     return execute(runs, registry, Settings(folder / "results", data_dir))
+
+
+@contextmanager
+def simulation_progress(name: str) -> Iterator[Callable[[int, int], None]]:
+    """Yield a function of the draws that are done and of all: a bar on a terminal, else a line every half minute."""
+    console = make_console(err=True)
+    if console.is_terminal:
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+        with Progress(*columns, console=console, transient=True) as bar:
+            task = bar.add_task(name, total=None)
+            yield lambda done, total: bar.update(task, completed=done, total=total)
+        return
+    said = -math.inf
+
+    def line(done: int, total: int) -> None:
+        nonlocal said
+        if time.monotonic() - said >= LINE_SECONDS:
+            said = time.monotonic()
+            console.print(f"{name}: {done:,} of {total:,} draws", soft_wrap=True)
+
+    yield line
 
 
 def failures(records: Sequence[RunRecord]) -> list[str]:

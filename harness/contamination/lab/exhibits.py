@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 from harness.contamination.lab.false_alarms import (
-    SHUFFLES,
     WORLDS,
     control_draws,
     false_alarm_rates,
     simulation_file,
     world_draws,
+    world_file,
 )
 from harness.contamination.lab.injections import Injection
 from harness.contamination.lab.paper import FALSE_POSITIVES
@@ -129,7 +129,13 @@ def model_sizes(tests: Sequence[SliceResult], parameters: Mapping[str, int], exa
     )
 
 
-def false_alarms(tests: Sequence[SliceResult], nulls: int, seed: int, folder: Path | None = None) -> ResultTable:
+def false_alarms(
+    tests: Sequence[SliceResult],
+    nulls: int,
+    seed: int,
+    folder: Path | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> ResultTable:
     """Return how often the tests reject at .05 and .01 although no order matters.
 
     Args:
@@ -137,23 +143,28 @@ def false_alarms(tests: Sequence[SliceResult], nulls: int, seed: int, folder: Pa
         nulls: Number of draws of each kind of scores.
         seed: Seeds the draws.
         folder: Keeps what is simulated, so that an interrupted simulation continues; None to keep nothing.
+        progress: Called with the number of draws that are tested and the number of all.
 
     Raises:
         StorageError: The folder cannot be read or written.
     """
     headings = ("scores", "t, .05", "t, .01", "exact, .05", "exact, .01")
 
-    def rates(draws: Iterator[Any], **about: Any) -> list[float]:
-        file = None if folder is None else simulation_file(folder, seed=seed, **about)
-        return false_alarm_rates(draws, nulls, file)
-
-    kinds = {
-        name: rates(world_draws(world, shards, seed), scores=name, shards=shards, shuffles=SHUFFLES)
-        for name, (world, shards) in WORLDS.items()
-    }
     controls = [each.found["shard_scores"] for each in tests if not each.one.copies and _tested(each)]
+    done, total = 0, nulls * (len(WORLDS) + bool(controls))
+
+    def tested(number: int) -> None:
+        nonlocal done
+        done += number
+        progress(done, total)
+
+    kinds = {}
+    for name, (world, shards) in WORLDS.items():
+        file = None if folder is None else world_file(folder, name, shards, seed)
+        kinds[name] = false_alarm_rates(world_draws(world, shards, seed), nulls, file, tested)
     if controls:
-        kinds["controls of this model"] = rates(control_draws(controls, seed), scores="controls", controls=controls)
+        file = None if folder is None else simulation_file(folder, scores="controls", controls=controls, seed=seed)
+        kinds["controls of this model"] = false_alarm_rates(control_draws(controls, seed), nulls, file, tested)
     notes = (
         f"Share of {nulls:,} draws in which a test rejects at level .05 and .01. Shares above the level are false "
         "alarms beyond it. Controls: in each shard of a slice that the model never read, a random order takes the "

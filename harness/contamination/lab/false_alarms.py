@@ -81,7 +81,9 @@ def control_draws(controls: Sequence[Sequence[Mapping[str, Any]]], seed: int) ->
         yield rng.permuted(table, axis=1)
 
 
-def false_alarm_rates(draws: Iterator[Floats], count: int, file: Path | None = None) -> list[float]:
+def false_alarm_rates(
+    draws: Iterator[Floats], count: int, file: Path | None = None, tested: Callable[[int], None] = lambda number: None
+) -> list[float]:
     """Return the shares of draws that the t-test rejects at each of :data:`LEVELS`, then those of the exact test.
 
     Args:
@@ -89,13 +91,36 @@ def false_alarm_rates(draws: Iterator[Floats], count: int, file: Path | None = N
         count: How many draws to test.
         file: Keeps the p-values of each draw as soon as it is tested, so that an interrupted simulation continues, and
             one with more draws only tests the further ones. It must belong to these draws; None to keep nothing.
+        tested: Called with the number of further draws that are tested, those of the file first.
 
     Raises:
         StorageError: The file cannot be read or written.
     """
-    found = _p_values(draws, count) if file is None else _kept_p_values(draws, count, file)
+    found = _p_values(draws, count, tested) if file is None else _kept_p_values(draws, count, file, tested)
     by_test = list(zip(*found, strict=True))
     return [sum(p <= math.log10(level) + 1e-12 for p in p_values) / count for p_values in by_test for level in LEVELS]
+
+
+def simulation_seconds(folder: Path, draws: int, seed: int) -> float:
+    """Estimate how long the simulation of all kinds of scores will take on one core.
+
+    Controls, whose scores are not known before, are expected to take as long as the last of :data:`WORLDS`.
+    """
+    seconds = left = 0.0
+    for name, (_, shards) in WORLDS.items():
+        left = max(0, draws - len(_read(world_file(folder, name, shards, seed)))) * _draw_seconds(shards)
+        seconds += left
+    return seconds + left
+
+
+def _draw_seconds(shards: int) -> float:
+    """Return the time of both tests of one draw, as measured on one core of a server of 2022."""
+    return 0.0035 + 0.00014 * shards
+
+
+def world_file(folder: Path, name: str, shards: int, seed: int) -> Path:
+    """Return the file of a world's draws."""
+    return simulation_file(folder, scores=name, shards=shards, shuffles=SHUFFLES, seed=seed)
 
 
 def simulation_file(folder: Path, **about: Any) -> Path:
@@ -109,14 +134,23 @@ PValues = tuple[float, float]
 """Log10 p of the t-test and of the exact test."""
 
 
-def _p_values(draws: Iterator[Floats], count: int) -> list[PValues]:
-    return [(sharded_t(draw).log10_p, relabelling_test(draw).log10_p) for draw in islice(draws, count)]
+def _p_values(draws: Iterator[Floats], count: int, tested: Callable[[int], None]) -> list[PValues]:
+    found = []
+    for draw in islice(draws, count):
+        found.append(_tested(draw))
+        tested(1)
+    return found
 
 
-def _kept_p_values(draws: Iterator[Floats], count: int, file: Path) -> list[PValues]:
+def _tested(draw: Floats) -> PValues:
+    return sharded_t(draw).log10_p, relabelling_test(draw).log10_p
+
+
+def _kept_p_values(draws: Iterator[Floats], count: int, file: Path, tested: Callable[[int], None]) -> list[PValues]:
     """Return p-values, those of a file first; a line of it has the draw's number, from 0, and its p-values."""
     with writing(file):
         found = _read(file)
+        tested(min(len(found), count))
         if len(found) >= count:
             return found[:count]
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -124,10 +158,11 @@ def _kept_p_values(draws: Iterator[Floats], count: int, file: Path) -> list[PVal
             lines.write("\n" if lines.tell() else "")  # ends a line that a kill cut off
             # The draws that are known are made again, though not tested: the generator is then where it was.
             for number, draw in islice(enumerate(draws), len(found), count):
-                [values] = _p_values(iter([draw]), 1)
+                values = _tested(draw)
                 found.append(values)
                 lines.write(f"{json.dumps([number, *values])}\n")
                 lines.flush()
+                tested(1)
     return found
 
 

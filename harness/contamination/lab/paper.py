@@ -46,6 +46,9 @@ SHARDS = (2, 4, 5, 8, 10, 20)
 SHUFFLES = (2, 5, 10, 25, 50)
 """Numbers of shuffled orders of each shard."""
 
+FEWEST_SHUFFLED = 20
+"""Fewest examples of a slice for `shuffles`: shards of fewer have too few orders for a p-value below .01."""
+
 FALSE_POSITIVES = 0.05
 """Share of the controls above the threshold of a membership score."""
 
@@ -56,10 +59,22 @@ EXHIBITS: Mapping[str, str] = {
     "shards": "p by number of shards",
     "shuffles": "p by number of shuffled orders",
     "model-sizes": "p by size of the model",
-    "false-alarms": "False alarms: how often each test rejects without contamination",
     "min-k": "Min-K% at 5 % false positives, and the sharded test",
+    "false-alarms": "False alarms: how often each test rejects without contamination",
 }
-"""The exhibits in order, with their titles."""
+"""The exhibits in order, with their titles; the one that is simulated is last."""
+
+SUITES: Mapping[str, tuple[str, ...]] = {
+    "table1": ("table1",),
+    "table2": ("table2",),
+    "duplication": ("copies",),
+    "shards": ("shards",),
+    "shuffles": ("shuffles",),
+    "model-sizes": ("copies",),
+    "min-k": ("table1", "min-k"),
+    "false-alarms": ("table1",),
+}
+"""The suites that each exhibit shows."""
 
 _OF_TABLE_1 = {"table1", "table2", "min-k", "false-alarms"}
 _OF_COPIES = {"duplication", "shards", "shuffles", "model-sizes"}
@@ -131,12 +146,13 @@ class Paper:
             found += [self.dosed(preset) for preset in self.presets[1:]]
         return dict(found)
 
-    def min_k_problem(self) -> str:
-        """Return why these settings leave min-k without a threshold, or an empty string."""
-        if self.examples is None:
+    def problem(self, exhibit: str) -> str:
+        """Return why an exhibit would have nothing to show with these settings, or an empty string."""
+        if exhibit == "min-k" and self.examples is None:
             return "min-k needs the controls of table 1, and whole files leave none."
-        fewest = round(1 / FALSE_POSITIVES)
-        return "" if self.examples >= fewest else f"min-k needs --examples {fewest} or more."
+        fewest = {"min-k": round(1 / FALSE_POSITIVES), "shuffles": FEWEST_SHUFFLED}.get(exhibit, 0)
+        enough = self.examples is None or self.examples >= fewest
+        return "" if enough else f"{exhibit} needs --examples {fewest} or more."
 
     def suites(self, exhibits: Collection[str], registry: Registry) -> dict[str, list[dict[str, Any]]]:
         """Return the runs that test the models of exhibits, by suite; those of table 2 are not among them."""

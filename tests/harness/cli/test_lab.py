@@ -42,6 +42,10 @@ WORDS = ("amber", "bell", "canyon", "delta", "ember", "fern", "glade", "harbour"
         (("paper", "shards", "--data-dir", ".", "--background", "nowhere"), "--background: nowhere is not a folder"),
         (("paper", "min-k", "--data-dir", ".", "--examples", "19"), "min-k needs --examples 20 or more"),
         (("paper", "min-k", "--data-dir", ".", "--whole"), "whole files leave none"),
+        (
+            ("paper", "shuffles", "min-k", "--data-dir", ".", "--examples", "19"),
+            "shuffles needs --examples 20 or more. min-k needs --examples 20 or more.",
+        ),
         (("paper", "shards", "--data-dir", ".", "-m", "hf:x"), "Add table2"),
         (("paper", "table2", "--data-dir", ".", "-m", "hff:x"), "Did you mean 'hf:x'?"),
         (("seal", "few.txt", "--copies", "x"), "--copies must be a list of whole numbers"),

@@ -20,7 +20,9 @@ from harness.contamination.lab.false_alarms import (
     control_draws,
     false_alarm_rates,
     simulation_file,
+    simulation_seconds,
     world_draws,
+    world_file,
 )
 from harness.contamination.statistics.relabelling import relabelling_test
 from harness.errors import StorageError
@@ -56,6 +58,22 @@ def test_a_larger_simulation_only_tests_the_further_draws(tmp_path: Path, tested
     smaller = false_alarm_rates(world_draws(world, shards, seed=3), 10, file)
     assert len(tested) == 80  # the uninterrupted one of the line before
     assert smaller == false_alarm_rates(world_draws(world, shards, seed=3), 10)
+
+
+def test_the_simulation_tells_how_far_it_is_and_how_long_it_takes(tmp_path: Path) -> None:
+    draws, seen = 6, list[tuple[int, int]]()
+    before = simulation_seconds(tmp_path, draws, 0)
+    world, shards = WORLDS["normal, 10 shards"]
+    false_alarm_rates(world_draws(world, shards, 0), 4, world_file(tmp_path, "normal, 10 shards", shards, 0))
+    continued = simulation_seconds(tmp_path, draws, 0)
+    assert 0 < continued < before
+    exhibit([], draws, 0, tmp_path, lambda done, total: seen.append((done, total)))
+    total = draws * len(WORLDS)
+    assert seen[0] == (4, total)
+    assert [done for done, _ in seen] == sorted(done for done, _ in seen)
+    assert seen[-1] == (total, total)
+    assert simulation_seconds(tmp_path, draws, 0) == 0
+    assert simulation_seconds(tmp_path, 2 * draws, 0) > 0
 
 
 def test_controls_continue_too(tmp_path: Path) -> None:

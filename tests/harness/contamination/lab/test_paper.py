@@ -8,7 +8,7 @@ import pytest
 
 from harness import DataError
 from harness.contamination.lab.checkpoints import CheckpointPlan
-from harness.contamination.lab.paper import DOSES, EXHIBITS, FOLDER, MANY, Paper, training_seconds
+from harness.contamination.lab.paper import DOSES, EXHIBITS, FOLDER, MANY, SUITES, Paper, training_seconds
 from harness.contamination.lab.presets import preset_named
 from harness.contamination.lab.study import TABLE_1
 from harness.plugins.registry import default_registry
@@ -56,6 +56,10 @@ def test_each_suite_tests_what_its_exhibit_shows(paper: Paper) -> None:
         assert all(run["adapter"]["next_example"] is run["adapter"]["first_look"] is None for run in suites[name])
         assert min(run["adapter"]["copies"] for run in suites[name]) == MANY
     assert list(paper.suites(["table2"], default_registry())) == []
+    for name in EXHIBITS:  # each can be made before the models and tests of the next
+        tested = {run["model"] for runs in paper.suites([name], default_registry()).values() for run in runs}
+        assert tested == {f"hf:{folder.resolve()}" for folder in paper.checkpoints([name]) if name != "table2"}
+        assert set(paper.suites([name], default_registry())) <= set(SUITES[name])
 
 
 def test_the_files_are_asked_for(paper: Paper) -> None:
