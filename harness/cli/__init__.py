@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import io
 import re
+import shlex
 import sys
 
 import click
@@ -121,6 +122,16 @@ def _foreign_option(error: click.NoSuchOption) -> str:
     return hint if known.issuperset(re.findall(r"--[a-z][a-z-]*", hint)) else ""
 
 
+def _suite_as_option(error: click.NoSuchOption) -> str:
+    """Return what to write where --suite was given to a command that takes suites as arguments; '' for others."""
+    arguments = [one.name for one in error.ctx.command.params if isinstance(one, click.Argument)] if error.ctx else []
+    if error.ctx is None or error.option_name != "--suite" or "suites" not in arguments:
+        return ""
+    named = re.search(r"(?:^|\0)--suite[=\0]([^\0]+)", "\0".join(sys.argv[1:]))
+    suite = shlex.quote(named[1]) if named else "SUITE"
+    return f"Name the suite without --suite: {error.ctx.command_path} {suite}"
+
+
 def main() -> None:
     """Run the command line; an error of the user's is one message on standard error, and exit code 2."""
     make_diagnostics_safe()
@@ -130,10 +141,13 @@ def main() -> None:
         say(str(error), err=True)
         sys.exit(2)
     except click.ClickException as error:
+        hint = (_suite_as_option(error) or _foreign_option(error)) if isinstance(error, click.NoSuchOption) else ""
+        if isinstance(error, click.NoSuchOption) and hint:
+            error.possibilities = None  # click's nearest option would mislead
         buffer = io.StringIO()
         error.show(buffer)
         say(buffer.getvalue(), err=True, newline=False)
-        if isinstance(error, click.NoSuchOption) and (hint := _foreign_option(error)):
+        if hint:
             say(hint, err=True)
         sys.exit(error.exit_code)
     except (KeyboardInterrupt, click.Abort) as error:

@@ -118,3 +118,27 @@ def test_models_are_compared_by_what_a_run_calls_them(harness: Harness) -> None:
 def test_another_program_s_option_is_translated_where_the_command_has_ours(harness: Harness) -> None:
     assert "Here it is --max-eval-instances." in harness("run", "sweep.yaml", "--limit", "5").err
     assert "--max-eval-instances" not in harness("reproduce", "results", "--limit", "5").err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (("prompts", "--suite", "first"), "Name the suite without --suite: harness prompts first\n"),
+        (("checkpoints", "--suite=my suite"), "Name the suite without --suite: harness checkpoints 'my suite'\n"),
+        (("track", "--listener", "x", "--suite", "first"), "Name the suite without --suite: harness track first\n"),
+        (
+            ("contamination", "report", "--suite", "first"),
+            "Name the suite without --suite: harness contamination report first\n",
+        ),
+    ],
+)
+def test_a_suite_as_an_option_is_answered_with_the_argument(
+    harness: Harness, arguments: tuple[str, ...], hint: str
+) -> None:
+    said = harness(*arguments)
+    assert said.code == 2
+    assert said.err.endswith(f"No such option '--suite'.\n{hint}")
+
+
+def test_a_command_without_suites_has_no_hint_for_them(harness: Harness) -> None:
+    assert "without --suite" not in harness("lock", "--suite", "first").err
