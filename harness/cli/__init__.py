@@ -143,7 +143,7 @@ def main() -> None:
     except click.ClickException as error:
         hint = (_suite_as_option(error) or _foreign_option(error)) if isinstance(error, click.NoSuchOption) else ""
         if isinstance(error, click.NoSuchOption) and hint:
-            error.possibilities = None  # click's nearest option would mislead
+            error = click.NoSuchOption(error.option_name, ctx=error.ctx)  # the nearest option would mislead
         buffer = io.StringIO()
         error.show(buffer)
         say(buffer.getvalue(), err=True, newline=False)
