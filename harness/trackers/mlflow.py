@@ -34,7 +34,9 @@ class MlflowListener(Listener):
 
     Args:
         experiment: The experiment, which is made if needed.
-        tracking_uri: The server or store (default: ``MLFLOW_TRACKING_URI``, else MLflow's own).
+        tracking_uri: The server or store (default: ``MLFLOW_TRACKING_URI``, else MLflow's own). The extra ``mlflow``
+            installs mlflow-skinny, which can use a server. A database, which is MLflow's own default, needs the
+            package ``mlflow``; a folder, ``file:///…``, needs ``MLFLOW_ALLOW_FILE_STORE=true``.
         samples: Maximum number of samples in a run's table; 0 for none.
     """
 
@@ -54,9 +56,10 @@ class MlflowListener(Listener):
             self._client: MlflowClient = MlflowClient(tracking_uri=tracking_uri)
         except MlflowException as error:
             raise HarnessError(
-                f"the listener mlflow cannot open {tracking_uri or 'its default store'}: give the address of a server, "
-                "mlflow:tracking_uri=http://…, or install mlflow for a database on this machine "
-                f"({error.message.strip()[:200]})."
+                f"the listener mlflow cannot open {tracking_uri or 'its default store'}. Name a server with "
+                "mlflow:tracking_uri=http://…; for a database on this machine, which MLflow uses by default, run "
+                "`pip install mlflow` (mlflow-skinny has none); for a folder, write mlflow:tracking_uri=file:///… and "
+                f"set MLFLOW_ALLOW_FILE_STORE=true. MLflow says: {' '.join(error.message.split())}"
             ) from error
         self._name, self._samples = experiment, samples
         self._experiment: str | None = None
