@@ -40,6 +40,7 @@ class TensorboardListener(Listener):
 
     def run_ended(self, run: FinishedRun) -> None:
         from tensorboardX import SummaryWriter
+        from tensorboardX.proto.summary_pb2 import Summary
 
         place = tracker_run(run)
         writer = self._writers.get(place.key)
@@ -51,7 +52,8 @@ class TensorboardListener(Listener):
             writer.add_text(f"{run.title}/error", _verbatim(run.error), step)
             return
         for name, value in run.metrics().items():
-            writer.add_scalar(name, value, step)
+            # TensorBoard takes any text as a name, but add_scalar, unlike add_text, replaces characters such as spaces.
+            writer.file_writer.add_summary(Summary(value=[Summary.Value(tag=name, simple_value=value)]), step)
         writer.add_text(f"{run.title}/run.json", _verbatim((run.folder / "run.json").read_text("utf-8")), step)
         columns, rows = sample_table(run, self._samples) if self._samples else ([], [])
         for place_in_run, row in enumerate(rows):

@@ -61,6 +61,21 @@ def test_tensorboard_has_a_curve_for_a_training_and_a_folder_for_each_model(comm
     assert "quiz/samples/2/text_summary" not in texts
 
 
+def test_tensorboard_groups_scalars_and_texts_of_a_run_under_its_title(command: Harness, sweep: Path) -> None:
+    pytest.importorskip("tensorboardX")
+    # Its sweep asks one scenario in two ways, which gives titles with spaces, brackets and quotes.
+    ran = command("run", "sweep.yaml", "--listener", "tensorboard:samples=1")
+    assert "Warning" not in ran.err
+    for model in (sweep / "tensorboard" / "small").iterdir():
+        tags = {value.tag for _, value in _values(model)}
+        assert {tag.partition("/")[0] for tag in tags} == {
+            "quiz (perturbations=[])",
+            'quiz (perturbations=["lowercase"])',
+        }
+        assert "quiz (perturbations=[])/exact_match" in tags
+        assert "quiz (perturbations=[])/samples/0/text_summary" in tags
+
+
 def _values(folder: Path) -> Iterator[tuple[Any, Any]]:
     from tensorboardX.proto.event_pb2 import Event
 
@@ -114,6 +129,19 @@ def test_a_server_of_mlflow_that_cannot_be_reached_costs_no_run(
     assert "Warning: mlflow: not all runs were sent" in ran.err
     assert "harness track --listener mlflow:" in ran.err
     assert len(_means(sweep)) == 3
+
+
+def test_a_store_that_mlflow_cannot_open_is_refused_with_what_would_do(
+    command: Harness, sweep: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("mlflow")
+    monkeypatch.delenv("MLFLOW_ALLOW_FILE_STORE", raising=False)
+    ran = command("run", "training.yaml", "--listener", f"mlflow:tracking_uri=file://{sweep}/mlruns")
+    assert ran.code == 2
+    assert f"cannot open file://{sweep}/mlruns. Name a server with mlflow:tracking_uri=http://…;" in ran.err
+    assert "set MLFLOW_ALLOW_FILE_STORE=true. MLflow says: The filesystem" in ran.err
+    assert ran.err.rstrip().endswith("`MLFLOW_ALLOW_FILE_STORE=true` to opt out of this exception.")
+    assert not _means(sweep)
 
 
 @pytest.mark.slow
