@@ -1,8 +1,8 @@
 """How often do the tests reject when a real model is asked about orders drawn at random? Prints shares and errors.
 
-The examples of a file are shuffled again and again, and each order is tested as if it were the published one, by the
-whole road from file to verdict. Whatever the model has read, no drawn order is known to it, so that p-values of at most
-0.05 come up in a share of at most 0.05.
+The examples of a file are shuffled again and again, and each order is tested as if it were the published one, from the
+file to the metric. Whatever the model was trained on, it knows no drawn order, so p-values of at most 0.05 come up in a
+share of at most 0.05. Without ``--shuffles`` and ``--candidates``, the tests have their defaults, with two looks.
 
     python tests/benchmarks/contamination_orders.py MODELS/lab3 FILE [FILE ...] [--orders 1000] [--examples 40]
 
@@ -17,6 +17,7 @@ import random
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -33,16 +34,20 @@ def main() -> None:
     parser.add_argument("files", type=Path, nargs="+")
     parser.add_argument("--orders", type=int, default=1000, help="of all files together")
     parser.add_argument("--examples", type=int, default=40, help="of each file, the first ones")
-    parser.add_argument("--shuffles", type=int, default=10)
+    parser.add_argument("--shuffles", type=int, help="only one look, with so many shuffled orders")
     parser.add_argument("--permutations", type=int, help="also the simple test, with at most so many orders")
-    parser.add_argument("--candidates", type=int, help="of the next-example test; all that are left without it")
+    parser.add_argument("--candidates", type=int, help="only one look, with so many candidates")
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
     torch.set_num_threads(1)
     fake = given.model.startswith("fake:")
     model = FakeModel(given.model.removeprefix("fake:")) if fake else HuggingFaceModel(given.model, device="cpu")
     client = CachingModel(model, "model", None)
-    settings = {"next_example": {"candidates": given.candidates}, "shuffles": given.shuffles}
+    settings: dict[str, Any] = {}
+    if given.shuffles is not None or given.candidates is not None:
+        settings |= {"first_look": None, "next_example": {"candidates": given.candidates}}
+    if given.shuffles is not None:
+        settings |= {"shuffles": given.shuffles}
     if fake:
         settings |= {"context": 256}
     if given.permutations is not None:

@@ -1,4 +1,4 @@
-"""How often do the tests of a published order reject when the model does not depend on it? Prints a table.
+"""How often do the contamination tests reject when the model does not depend on what was published? Prints a table.
 
 Each line is a kind of null distribution of shard scores, each column the share of its simulated tables, as a
 percentage, in which a test rejects at level 0.05 and at 0.01. Exact tests have to stay within their level; the t-test
@@ -20,13 +20,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.contamination.lab.false_alarms import WORLDS, normal
+from harness.contamination.statistics.dye import dye_test
 from harness.contamination.statistics.held_out import Split, held_out_test
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 from adapters._order.looks import FirstLook
 from harness.contamination.statistics.looks import combined_looks
 from harness.contamination.statistics.next_example import EProcess, RankTest
+from harness.contamination.statistics.option_order import option_order_test
 from harness.contamination.statistics.permutation import BesagClifford
+from harness.contamination.statistics.published_choice import Choice, published_choice_test
 from harness.contamination.statistics.relabelling import relabelling_test
 from harness.contamination.statistics.sharded_t import sharded_t
 from harness.seeds import derive_rng
@@ -99,6 +102,32 @@ def held_out_p(nulls: int, seed: int, rows: int = 60, draws: int = 999) -> Itera
         yield held_out_test(Split(units, tuple(published.tolist()), 0), scores.tolist(), draws, null).p
 
 
+def option_order_log10_p(nulls: int, seed: int, items: int = 60) -> Iterator[float]:
+    """Yield log10 p of the option-order test for random orders; left-skew scores, some of them tied."""
+    rng = np.random.default_rng(seed)
+    for _ in range(nulls):
+        yield option_order_test((-np.exp(rng.normal(size=(items, 24)))).round(1).tolist()).log10_p
+
+
+def published_choice_log10_p(nulls: int, seed: int, texts: int, items: int = 60) -> Iterator[float]:
+    """Yield log10 p of the published-choice test; the first text of an item is usually likelier than the others."""
+    rng = np.random.default_rng(seed)
+    for _ in range(nulls):
+        scores = -np.exp(rng.normal(size=(items, texts)))
+        scores[:, 0] += 1.0
+        published = rng.integers(texts, size=items).tolist()
+        choices = [Choice(tuple(row), place) for row, place in zip(scores.tolist(), published, strict=True)]
+        yield published_choice_test(choices).log10_p
+
+
+def dye_log10_p(nulls: int, seed: int, questions: int = 60) -> Iterator[float]:
+    """Yield log10 p of the dye test for a model that always answers A; questions have two to five options."""
+    rng = np.random.default_rng(seed)
+    for _ in range(nulls):
+        options = rng.integers(2, 6, size=questions)
+        yield dye_test(zip((rng.integers(options) == 0).tolist(), options.tolist(), strict=True)).log10_p
+
+
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--nulls", type=int, default=2000)
@@ -127,6 +156,17 @@ def main() -> None:
     p = np.array(list(held_out_p(given.nulls, given.seed)))
     at_5, at_1 = (100 * (p <= level).mean() for level in (0.05, 0.01))
     print(f"held-out test, 60 rows, ten pairs of duplicates: {at_5:.1f} / {at_1:.2f}")
+
+    content = {
+        "option order, 60 questions": option_order_log10_p(given.nulls, given.seed),
+        "twins, 60 rows": published_choice_log10_p(given.nulls, given.seed, texts=2),
+        "canaries, 60 rows, 9 alternatives": published_choice_log10_p(given.nulls, given.seed, texts=10),
+        "dye, 60 questions": dye_log10_p(given.nulls, given.seed),
+    }
+    for name, drawn in content.items():
+        log10_p = np.array(list(drawn))
+        at_5, at_1 = (100 * (log10_p <= math.log10(level) + 1e-12).mean() for level in (0.05, 0.01))
+        print(f"{name}: {at_5:.1f} / {at_1:.2f}", flush=True)
 
     rng = np.random.default_rng(given.seed)
     for r, m in ((8, 10), (50, 25), (200, 250)):
