@@ -28,9 +28,11 @@ if TYPE_CHECKING:
 def validate_command(read: ReadSweep, data_dir: Path | None) -> None:
     """Check SWEEP without reading data or loading models; report every error with its line.
 
-    Also lists models, GPUs, packages, data and judges' keys that the runs need and this machine lacks. These are not
-    errors of the sweep: the exit code is still 0. Judges are asked nothing until the sweep is run.
-    What comes from the Hub is not looked for: see `harness data status`.
+    Exit code 2 if the sweep has errors, else 0, even if it says that runs would fail on this machine: they may succeed
+    on another. That is said of runs that need models, GPUs, packages, data or judges' keys which this machine lacks.
+
+    Servers and judges are not asked anything: whether a server other than OpenAI's own can score texts shows when the
+    sweep is run. What comes from the Hub is not looked for: see `harness data status`.
     """
     from harness.executors.layout import check_cards
     from harness.runs.runner import obstacles
