@@ -78,7 +78,9 @@ def run_command(
         return
     specs = {spec.name: spec for spec in found.runs}
     keep = partial(abridged, specs=specs)
-    deliveries = Deliveries(found.listeners, registry, execution.results_dir, found.runs)
+    deliveries = Deliveries(
+        found.listeners, registry, execution.results_dir, found.runs, suites=[found.suite], plugins=found.plugins
+    )
     records = execute(found.runs, registry, settings, found.plugins, found.executor or LocalKeys(), keep, deliveries)
     name_report(records, registry, settings)
     if any(record.status != "ok" for record in records):

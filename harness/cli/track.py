@@ -37,7 +37,9 @@ def track_command(
     registry = default_registry(plugins)
     named = named_listeners(listeners, registry)
     runs = find_runs(results_dir, suites or None)
-    deliveries = Deliveries(named, registry, results_dir, (run.spec for run in runs), again=again)
+    deliveries = Deliveries(
+        named, registry, results_dir, (run.spec for run in runs), again=again, suites=suites, plugins=plugins
+    )
     with deliveries:
         for run in runs:
             deliveries.put(run.directory)

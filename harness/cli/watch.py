@@ -119,7 +119,9 @@ def watch_command(
         if not records:
             claim_name(results_dir, name, checkpoints, "--series", given=series is not None)
         keys = found.executor or LocalKeys(heads=1)
-        sending = Deliveries(found.listeners, registry, results_dir, found.runs)
+        sending = Deliveries(
+            found.listeners, registry, results_dir, found.runs, suites=[found.suite], plugins=found.plugins
+        )
         made = execute(found.runs, registry, settings, found.plugins, keys, deliveries=sending, open_model=opens)
         records.extend(without_deleted(made, batch))
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import queue
-import shlex
 import threading
+import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -13,14 +13,14 @@ from pathlib import Path
 from types import TracebackType
 
 from harness.contracts.listeners import Listener
-from harness.contracts.plugins import Kind, ListenerDetails
+from harness.contracts.plugins import Kind, ListenerDetails, Plugin
 from harness.contracts.specs import Component, RunSpec
 from harness.errors import HarnessError, reraise_interrupt
 from harness.listeners.finished_runs import finished_run, run_titles
+from harness.listeners.resending import plugin_file, track_command
 from harness.listeners.sent import Sent, key_of
 from harness.plugins.parameters import build
 from harness.plugins.registry import Registry
-from harness.runs.settings import results_folder
 from harness.runs.sweep_state import SweepState
 from harness.storage.results import RunRecord, read_run
 
@@ -44,7 +44,7 @@ def open_listener(component: Component, registry: Registry) -> Listener:
     except HarnessError:
         raise
     except Exception as error:
-        raise HarnessError(f"the listener {component.label} cannot be used: {_brief(error)}.") from error
+        raise HarnessError(f"the listener {component.label} cannot be used: {_brief(error, plugin)}.") from error
     return opened
 
 
@@ -80,6 +80,8 @@ class Deliveries:
         results_dir: The results folder.
         specs: All runs of the sweep, for titles that tell them apart.
         again: True to send runs that were sent before, too.
+        suites: For the command that sends the rest: the suites that are sent; empty for all.
+        plugins: For this command: the plugin files and folders that were loaded.
 
     Raises:
         HarnessError: A listener cannot be used.
@@ -93,8 +95,11 @@ class Deliveries:
         specs: Iterable[RunSpec],
         *,
         again: bool = False,
+        suites: Sequence[str] = (),
+        plugins: Sequence[Path] = (),
     ) -> None:
-        self._results_dir, self._again = results_dir, again
+        self._results_dir, self._again, self._registry = results_dir, again, registry
+        self._suites, self._plugins = suites, plugins
         self._titles: Mapping[str, str] = run_titles(specs) if listeners else {}
         self._boxes = [_Mailbox(one, open_listener(one, registry), Sent(results_dir, one)) for one in listeners]
         self._state: SweepState | None = None
@@ -151,12 +156,21 @@ class Deliveries:
 
     def _note(self, box: _Mailbox) -> str:
         why = box.failure or "it was interrupted"
-        where = "" if self._results_dir == results_folder() else f" --results-dir {shlex.quote(str(self._results_dir))}"
-        again = f"harness track --listener {shlex.quote(box.component.label)}{where}"
+        command = track_command(
+            box.component,
+            self._plugin(box),
+            self._results_dir,
+            suites=self._suites,
+            plugins=self._plugins,
+            again=self._again,
+        )
         return (
             f"{box.component.name}: not all runs were sent: {why.rstrip('.')}. The results are complete. "
-            f"To send the rest: {again}"
+            f"To send the rest: {command}"
         )
+
+    def _plugin(self, box: _Mailbox) -> Plugin:
+        return self._registry.get(Kind.LISTENER, box.component.name)
 
     def _deliver(self, box: _Mailbox) -> None:
         while (folder := box.waiting.get()) is not None:
@@ -187,10 +201,15 @@ class Deliveries:
             do()
         except BaseException as error:  # whatever a library raises; the sweep goes on
             reraise_interrupt(error)
-            box.failure = str(error) if isinstance(error, HarnessError) else _brief(error)
+            box.failure = str(error) if isinstance(error, HarnessError) else _brief(error, self._plugin(box))
 
 
-def _brief(error: BaseException) -> str:
-    """Return an error of a library in one line."""
+def _brief(error: BaseException, plugin: Plugin) -> str:
+    """Return an error in one line, with the line of the listener's file unless the harness contains the listener."""
     lines = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {lines[0] if lines else ''}".rstrip(": ")
+    text = f"{type(error).__name__}: {lines[0] if lines else ''}".rstrip(": ")
+    file = plugin_file(plugin)
+    if file is None or getattr(plugin.target, "__module__", "").startswith("harness."):
+        return text
+    own = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename) == file]
+    return f"{text} ({file}:{own[-1]})" if own else text

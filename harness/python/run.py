@@ -89,7 +89,9 @@ def execute(
     state = SweepState(len(sweep.runs))
     records: list[RunRecord] = []
     view = progress_view(state, sweep.runs, settings.results_dir) if options.get("progress", True) else nullcontext()
-    deliveries = Deliveries(sweep.listeners, registry, settings.results_dir, sweep.runs)
+    deliveries = Deliveries(
+        sweep.listeners, registry, settings.results_dir, sweep.runs, suites=[sweep.suite], plugins=sweep.plugins
+    )
     executing = execute_job(Job(sweep.runs, settings, sweep.plugins), executor, registry, state)
     try:
         with deliveries.watch(state), view, closing(executing):

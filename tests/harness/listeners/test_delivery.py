@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import threading
 from functools import partial
 from pathlib import Path
@@ -123,13 +124,43 @@ def test_a_listener_that_fails_costs_no_run_and_gets_the_rest_later(
     assert ran.code == 0
     assert len(list(folder.glob("results/small/*/run.json"))) == 4
     (warning,) = [line for line in ran.err.splitlines() if line.startswith("Warning: notes")]
-    assert "ConnectionError: no route to the server. The results are complete." in warning
+    line = LISTENERS.splitlines().index('            raise ConnectionError("no route to the server\\nmore lines")') + 1
+    place = f"{folder.resolve() / plugin}:{line}"
+    assert f"ConnectionError: no route to the server ({place}). The results are complete." in warning
     assert "more lines" not in warning
     again = warning.partition("To send the rest: ")[2]
-    assert again == "harness track --listener notes:file=notes.jsonl,fail_after=2"
+    assert again == "harness track small --plugin listeners.py --listener notes:fail_after=2"
     tracked = command("track", "--plugin", plugin, "--listener", "notes:fail_after=2")
     assert (tracked.code, tracked.out) == (1, "notes: 0 of 4 runs sent.\n")
     assert command("track", "--plugin", plugin, "--listener", "notes").out == "notes: 4 of 4 runs sent.\n"
+
+
+def test_the_command_that_sends_the_rest_works_when_pasted(command: Harness, folder: Path) -> None:
+    (folder / "my plugins").mkdir()
+    text = LISTENERS.replace("forbidden: bool = False", "online: bool = True, forbidden: bool = False")
+    file = folder / "my plugins" / "listeners.py"
+    file.write_text(text.replace("if self.left == 0:", "if self.remaining == 0:"))
+    given = ("--plugin", "my plugins", "--listener", "notes:file=other.jsonl,online=false")
+    ran = command("run", "sweep.yaml", *given, "--results-dir", "my results", "--suite", "own")
+    again = ran.err.partition("To send the rest: ")[2].splitlines()[0]
+    assert again == (
+        "harness track own --plugin 'my plugins' --listener notes:file=other.jsonl,online=False "
+        "--results-dir 'my results'"
+    )
+    file.write_text(text)
+    assert command(*shlex.split(again)[1:]).out == "notes: 4 of 4 runs sent.\n"
+    assert len(_runs(folder, "other.jsonl")) == 4
+    # Settings are those of the sweep, so that nothing is sent twice.
+    assert command(*shlex.split(again)[1:]).out == "notes: 0 of 4 runs sent.\n"
+
+
+def test_a_mistake_in_a_listener_is_shown_with_its_line(command: Harness, folder: Path, plugin: str) -> None:
+    (folder / plugin).write_text(LISTENERS.replace("Path(file), fail_after", "Path(fil), fail_after"))
+    ran = command("run", "sweep.yaml", "--plugin", plugin, "--listener", "notes")
+    assert ran.code == 2
+    line = next(number for number, text in enumerate(LISTENERS.splitlines(), 1) if "Path(file), fail_after" in text)
+    place = f"{folder.resolve() / plugin}:{line}"
+    assert f"cannot be used: NameError: name 'fil' is not defined ({place})." in ran.err
 
 
 def test_a_run_that_failed_is_told_with_its_error(command: Harness, folder: Path, plugin: str) -> None:
