@@ -127,7 +127,7 @@ def test_a_server_of_mlflow_that_cannot_be_reached_costs_no_run(
     ran = command("run", "training.yaml", "--listener", "mlflow:tracking_uri=http://127.0.0.1:9")
     assert ran.code == 0
     assert "Warning: mlflow: not all runs were sent" in ran.err
-    assert "harness track --listener mlflow:" in ran.err
+    assert "harness track training --listener mlflow:" in ran.err
     assert len(_means(sweep)) == 3
 
 
