@@ -190,9 +190,12 @@ def _entry_runs(file: Path, suite: str, model: str | None) -> Iterator[Imported]
     if model is None:
         raise DataError("does not say whose results they are: add --model OWNER/NAME.", file=file)
     seen: dict[str, float] = {}
-    for entry in entries:
-        stat, setup = _noted(entry)
+    noted = [_noted(entry) for entry in entries]
+    alike = Counter((entry.dataset, stat.metric, setup) for entry, (stat, setup) in zip(entries, noted, strict=True))
+    for entry, (stat, setup) in zip(entries, noted, strict=True):
         about = {"task_id": entry.dataset.task_id, "revision": entry.dataset.revision}
+        if alike[entry.dataset, stat.metric, setup] > 1:  # such as with and without tools
+            about["notes"] = entry.notes
         source = None if entry.source is None else entry.source.model_dump(exclude_none=True)
         origin = {"program": "the Hub", "source": source, "task": entry.dataset.id, "files": [identity(file)]}
         spec = _spec(entry.dataset.id, about, setup, model, suite, [stat], stat)
@@ -205,7 +208,7 @@ def _entry_runs(file: Path, suite: str, model: str | None) -> Iterator[Imported]
 def _noted(entry: _Entry) -> tuple[Stat, _Setup]:
     """Return an entry's result and its setup, as far as the notes of our own files tell.
 
-    Notes of others are left out: they are for people, and may name the run, which would tell apart equal setups.
+    Notes of others say nothing here: they are for people, and may name the run, which would tell apart equal setups.
     """
     own = _OWN_NOTES.fullmatch(entry.notes or "")
     if own is None:

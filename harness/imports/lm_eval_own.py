@@ -36,6 +36,7 @@ def own_spec(spec: RunSpec, task: str, written: Mapping[str, Any], registry: Reg
             "metrics": (*measured, *(Component(name=name) for name in sorted(known - {one.name for one in measured}))),
             "perturbations": tuple(Component(name=name) for name in by["perturbations"]),
             **{key: by[key] for key in ("instance_seed", "seed", "samples")},
+            **{key: by[key] for key in ("sampling_seed", "cluster", "prompt_variant") if key in by},
         }
     )
 

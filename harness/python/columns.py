@@ -48,6 +48,7 @@ RUNS: Columns = {
         "text",
         status="`ok` or `failed`.",
         error="Why it failed.",
+        no_value="Why it has no mean although it did not fail.",
         model="Model, as tables show it.",
         model_id="Model with its settings, as sweeps name it.",
         scenario="Scenario with its parameters.",
@@ -110,7 +111,7 @@ LEADERBOARD: Columns = {
         sample="True for sample data.",
         primary="True for the scenario's column that counts in the mean win rate.",
     ),
-    **_columns("text", status="`complete`, `partial` or `failed`."),
+    **_columns("text", status="`complete`, `partial`, `failed`, or why there is no mean, such as `not testable`."),
     **_ESTIMATE,
     **_columns(
         "whole",
@@ -129,6 +130,7 @@ LEADERBOARD: Columns = {
     **_columns(
         "text",
         runs="The runs, `suite/run`, with spaces between them.",
+        no_value="Why runs have no mean although they did not fail.",
         errors="Why runs failed.",
         damaged="What is wrong with files of examples.",
     ),

@@ -184,7 +184,8 @@ def _suites_in(results_dir: Path) -> list[str]:
     if not results_dir.is_dir():
         return []
     visible = (path for path in results_dir.iterdir() if not is_hidden(path.relative_to(results_dir)))
-    return sorted(path.name for path in visible if path.is_dir() and not (path / "index.html").exists())  # not a site
+    # A site is not a suite. Unlike Path.exists, os.path.exists is False in folders that may not be entered.
+    return sorted(path.name for path in visible if path.is_dir() and not os.path.exists(path / "index.html"))
 
 
 def _not_a_suite(suite: str, results_dir: Path, known: Sequence[str]) -> DataError:

@@ -178,6 +178,9 @@ def _setup(spec: RunSpec) -> Json:
         "instance_seed": spec.instance_seed,
         "seed": spec.seed,
         "samples": spec.samples,
+        "sampling_seed": spec.sampling_seed,
+        "cluster": spec.cluster,
+        "prompt_variant": None if spec.prompt_variant is None else public(spec.prompt_variant.model_dump(mode="json")),
     }
 
 

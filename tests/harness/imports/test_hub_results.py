@@ -91,6 +91,17 @@ def test_notes_are_kept_but_tell_no_runs_apart(entries: Path, tmp_path: Path) ->
     assert len({one.spec.model_copy(update={"model": runs[0].spec.model}).digest for one in runs}) == 1
 
 
+def test_notes_tell_apart_the_values_of_one_task_in_a_file(entries: Path) -> None:
+    hle = ENTRIES.partition("- dataset: {")[0]
+    entries.write_text(ENTRIES + hle.replace("20.90", "10").replace("With", "Without"))
+    runs = [one for one in _read(entries) if one.spec.scenario.name == "cais-hle"]
+    assert [(one.spec.adapter.arguments["notes"], one.stats[0].mean) for one in runs] == [
+        ("With tools", 20.9),
+        ("Without tools", 10.0),
+    ]
+    assert len({one.spec.digest for one in runs}) == 2
+
+
 def test_two_values_for_one_task_are_refused(entries: Path, tmp_path: Path) -> None:
     entries.write_text(f"{ENTRIES}- dataset: {{id: made-up/quiz}}\n  value: 0.6\n")
     with pytest.raises(DataError, match=r"hle\.yaml: made-up/quiz \(task default\) has two values, 0\.5 and 0\.6"):

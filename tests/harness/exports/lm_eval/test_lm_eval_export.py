@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 from harness import Example, GenerateRequest, Instance, Message, Response, ScoreRequest, SequenceRequest
 from harness.contracts import Completion
+from harness.contracts.specs import ChangedPrompt
 from harness.exports.export import export_runs
 from harness.exports.exporter import CannotHoldError
 from harness.exports.lm_eval.documents import document, hashed, output_type
@@ -21,7 +23,7 @@ from harness.imports.imported_run import Imported, write_imported
 from harness.imports.lm_eval import lm_eval_files, read_lm_eval
 from harness.leaderboard.columns import group_runs
 from harness.plugins.registry import Registry, default_registry
-from harness.storage.results import find_runs
+from harness.storage.results import find_runs, write_run
 from tests.harness.exports.round_trips import asked
 
 
@@ -117,6 +119,24 @@ def test_runs_come_back_into_their_own_columns(finished: Path, tmp_path: Path, r
         assert record.instance_scores is not None
         assert record.instance_scores.by_key() == before.instance_scores.by_key()
     assert {record.spec.scenario.name for record in theirs} == {"quiz", "quiz_lowercase"}
+
+
+def test_variants_of_a_prompt_repeats_and_clusters_come_back(results: Path, tmp_path: Path, registry: Registry) -> None:
+    record = find_runs(results)[0]
+    setup = {
+        "prompt_variant": ChangedPrompt(description="other words", original={"instructions": "Answer."}),
+        "sampling_seed": 7,
+        "cluster": "number",
+    }
+    write_run(replace(record, spec=record.spec.model_copy(update=setup)))
+    export_runs(record.directory, "lm-eval", tmp_path / "out")
+    (back,) = (
+        one.spec
+        for file in lm_eval_files(tmp_path / "out")
+        for one in read_lm_eval(file, "back", registry)
+        if one.spec.scenario == record.spec.scenario
+    )
+    assert {key: getattr(back, key) for key in setup} == setup
 
 
 def test_samples_have_the_hash_of_their_task(richer: Path, tmp_path: Path) -> None:
