@@ -34,10 +34,10 @@ _SPLITS = {"validation": Split.VALID, "valid": Split.VALID, "dev": Split.VALID, 
 _LONGEST_CARD = 4_000_000
 
 _OWN_NOTES = re.compile(
-    r"(?P<metric>[^,]+), (?P<method>\w+)(, (?P<shots>\d+)-shot)?, n=(?P<count>\d+)"
+    r"(?P<metric>[^,]+), (?P<method>\w+)(, (?P<shots>\d{1,12})-shot)?, n=(?P<count>\d{1,12})"
     r"(, 95% interval (?P<low>\S+) to (?P<high>\S+))?"
-    r"(, a random part of the split \(at most (?P<limit>\d+) instances\))?"
-    r"(, perturbed copies counted apart: (?P<perturbations>[^,]+))?(, seed (?P<seed>\d+))?, [^,]+, run [0-9a-f]+"
+    r"(, a random part of the split \(at most (?P<limit>[1-9]\d{0,11}) instances\))?"
+    r"(, perturbed copies counted apart: (?P<perturbations>[^,]+))?(, seed (?P<seed>\d{1,12}))?, [^,]+, run [0-9a-f]+"
 )
 """The notes that ``harness export --to eval-results`` writes."""
 

@@ -102,6 +102,27 @@ def test_notes_tell_apart_the_values_of_one_task_in_a_file(entries: Path) -> Non
     assert len({one.spec.digest for one in runs}) == 2
 
 
+@pytest.mark.parametrize(
+    "change", [("n=20", f"n={'9' * 5000}"), ("at most 20", "at most 0"), ("seed 3", f"seed {'9' * 5000}")]
+)
+def test_notes_with_impossible_numbers_are_those_of_others(entries: Path, change: tuple[str, str]) -> None:
+    notes = "acc, generation, n=20, a random part of the split (at most 20 instances), seed 3, x, run 01234567"
+    found = []
+    for text in (notes, notes.replace(*change)):
+        entries.write_text(ENTRIES.replace("With tools", f'"{text}"'))
+        found.append(_read(entries)[0])
+    own, other = found
+    assert (own.stats[0].metric, own.stats[0].count, own.spec.max_eval_instances, own.spec.seed) == (
+        "hub.acc",
+        20,
+        20,
+        3,
+    )
+    assert (other.stats[0].metric, other.stats[0].count, other.spec.max_eval_instances, other.spec.seed) == (
+        "hub.value", 0, None, 0,
+    )  # fmt: skip
+
+
 def test_two_values_for_one_task_are_refused(entries: Path, tmp_path: Path) -> None:
     entries.write_text(f"{ENTRIES}- dataset: {{id: made-up/quiz}}\n  value: 0.6\n")
     with pytest.raises(DataError, match=r"hle\.yaml: made-up/quiz \(task default\) has two values, 0\.5 and 0\.6"):
