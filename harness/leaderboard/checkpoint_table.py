@@ -8,7 +8,7 @@ from typing import Any
 from harness.leaderboard.aggregate import build_board, counting_runs
 from harness.leaderboard.board_text import Heading, headings
 from harness.leaderboard.checkpoint_changes import ColumnChanges, SeriesChanges, column_changes
-from harness.leaderboard.checkpoints import series_of
+from harness.leaderboard.checkpoints import series_of, shared_steps
 from harness.leaderboard.columns import canonical, group_runs
 from harness.leaderboard.formatting import arrow, number
 from harness.leaderboard.model_names import model_names
@@ -60,7 +60,8 @@ def signal_table(runs: Sequence[RunRecord], titles: Titles | None = None) -> Res
     said = headings(board)[first:]
     columns = board.columns[first:]
     rows, records, notes = [], [], []
-    for found in column_changes(groups, counting, series_of(runs)):
+    trainings = series_of(runs)
+    for found in column_changes(groups, counting, trainings):
         column, heading = columns[found.column], said[found.column]
         if column.test:
             continue
@@ -77,6 +78,7 @@ def signal_table(runs: Sequence[RunRecord], titles: Titles | None = None) -> Res
         }
         records += [{**about, **_record(one, found, heading)} for one in found.series]
         notes += list(_notes(found, title))
+    notes += [note for one in trainings for note in shared_steps(one)]
     return ResultTable(
         columns=COLUMNS,
         rows=rows,

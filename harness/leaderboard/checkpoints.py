@@ -54,6 +54,20 @@ def series_of(runs: Iterable[RunRecord]) -> list[Series]:
     return sorted(made, key=lambda series: series.name)
 
 
+def shared_steps(series: Series) -> list[str]:
+    """Return a note for each step of a training that several models have."""
+    notes = []
+    for step, sharing in grouped(series.checkpoints, lambda one: one.step).items():
+        if len(sharing) > 1:
+            names = [one.model.label for one in sharing]
+            both = "both" if len(names) == 2 else "all"
+            notes.append(
+                f"{series.name}: {', '.join(names[:-1])} and {names[-1]} are {both} step {step}. Comparisons with "
+                f"neighbours use {names[-1]} if it has a result. Give each its own step, or another series, in `about`."
+            )
+    return notes
+
+
 def _names(places: Sequence[TrainingStep]) -> dict[str, str]:
     """Return a name for each series: the declared one, or the shortest ending that no other has."""
     forms = {place.series: _endings(place) for place in places}

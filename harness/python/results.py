@@ -121,7 +121,7 @@ class Results:
         """Return a data frame with a row for each checkpoint of a training and column of the leaderboard, by step.
 
         ``frame[frame.column == "BoolQ"].pivot(index="step", columns="series", values="mean")`` gives the curves of a
-        scenario; ``low`` and ``high`` are the 95 % interval.
+        scenario; ``low`` and ``high`` are the 95 % interval. Models that are the same step have a row each.
 
         Raises:
             HarnessError: The library is not installed, or the folder is gone.

@@ -167,6 +167,7 @@ def _lacking(plugin: Plugin, written: Written) -> tuple[str, str] | None:
 def resolve_models(values: Placed, context: Context) -> Iterator[SweepModel]:
     """Yield the models, one for each combination where lists of parameters fan out."""
     seen: dict[str, KeyPath] = {}
+    steps: dict[tuple[str, int], Component] = {}
     for path, value in values:
         written = read_component(value, path, context.diagnostics, parse=parse_model)
         backend = written and _backend(written, context)
@@ -191,6 +192,7 @@ def resolve_models(values: Placed, context: Context) -> Iterator[SweepModel]:
             key = component.model_dump_json()
             if key not in seen:
                 seen[key] = path
+                _report_shared_step(component, operational, steps, path, context)
                 yield SweepModel(component, operational, backend, path)
             elif seen[key] != path:
                 context.diagnostics.add(
@@ -200,6 +202,24 @@ def resolve_models(values: Placed, context: Context) -> Iterator[SweepModel]:
                 context.diagnostics.add(
                     path, f"gives one model several values of {' and '.join(operational)}.", "Choose one."
                 )
+
+
+def _report_shared_step(
+    model: Component,
+    operational: Mapping[str, Any],
+    steps: dict[tuple[str, int], Component],
+    path: KeyPath,
+    context: Context,
+) -> None:
+    """Report a model that is declared as the same step of a training as another, which curves could not tell apart."""
+    about = operational.get("about") or {}
+    series, step = about.get("series"), about.get("step")
+    if series is None or step is None:
+        return
+    other = steps.setdefault((series, step), model)
+    if other is not model:
+        message = f"{model.label} is declared as step {step} of series {series!r}, and so is {other.label}."
+        context.diagnostics.add((*path, "about"), message, "Give each its own step, or another series.")
 
 
 def _entry(backend: Plugin, path: KeyPath, context: Context) -> type[BaseModel] | None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from harness.leaderboard.checkpoint_changes import ColumnChanges, column_changes
-from harness.leaderboard.checkpoints import Series, series_of
+from harness.leaderboard.checkpoints import Series, series_of, shared_steps
 from harness.leaderboard.site.addresses import model_address
 from harness.leaderboard.site.files import SiteFolder
 from harness.leaderboard.site.snapshot import Snapshot
@@ -16,7 +16,7 @@ PAGE = "checkpoints"
 
 
 def write(snapshot: Snapshot, folder: SiteFolder) -> None:
-    """Write ``checkpoints``, if there are any: for each series its name and the step and address of each model.
+    """Write ``checkpoints``, if there are any: for each series its name, notes, and each model's step and address.
 
     Their results are those of the leaderboard (``boards/KEY/main``). ``checkpoints/KEY`` has for each of the board's
     columns, by its position, what it can tell apart in each series, by the series' position: pairs of neighbours, how
@@ -46,4 +46,5 @@ def _changes_as_json(column: ColumnChanges, places: Mapping[str, int]) -> dict[s
 
 
 def _as_json(series: Series) -> dict[str, Any]:
-    return {"name": series.name, "steps": [[one.step, model_address(one.model)] for one in series.checkpoints]}
+    steps = [[one.step, model_address(one.model)] for one in series.checkpoints]
+    return {"name": series.name, "steps": steps, "notes": shared_steps(series)}

@@ -10,7 +10,8 @@ import pytest
 from pydantic import ValidationError
 
 from harness.contracts.model_settings import ModelFacts
-from harness.leaderboard.checkpoints import series_of
+from harness.leaderboard.checkpoint_table import signal_table
+from harness.leaderboard.checkpoints import series_of, shared_steps
 from harness.storage.results import RunRecord
 
 Record = Callable[..., RunRecord]
@@ -50,6 +51,20 @@ def test_a_sweep_can_say_it(make_run: Record) -> None:
     (series,) = series_of(runs)
     assert (series.name, series.key) == ("mine", "mine")
     assert [one.step for one in series.checkpoints] == [10, 500, 1000]
+
+
+def test_models_that_are_the_same_step_are_named_in_one_note(make_run: Record) -> None:
+    runs = []
+    for name, step in (("fake:0", 10), ("fake:2", 20), ("fake:1", 20), ("fake:3", 30)):
+        run = make_run(name, "boolq", 0.5)
+        spec = run.spec.model_copy(update={"operational": {"about": {"series": "mine", "step": step}}})
+        runs.append(dataclasses.replace(run, spec=spec))
+    (series,) = series_of(runs)
+    (note,) = shared_steps(series)
+    assert note.startswith("mine: fake:1 and fake:2 are both step 20. Comparisons with neighbours use fake:2 if it has")
+    assert [str(one.text) for one in signal_table(runs).notes].count(note) == 1
+    (distinct,) = series_of(runs[1:2] + runs[3:])
+    assert shared_steps(distinct) == []
 
 
 def test_series_and_step_belong_together() -> None:

@@ -65,3 +65,20 @@ def test_a_file_that_is_not_there_is_reported_at_the_sweep(tmp_path: Path) -> No
     (tmp_path / "sweep.yaml").write_text(SWEEP.replace("{models}", "'fake:0'").replace("models.yaml", "nowhere.yaml"))
     with pytest.raises(SpecError, match=r"sweep\.yaml:2: about: there is no file .*nowhere\.yaml"):
         load_sweep(tmp_path / "sweep.yaml")
+
+
+def _step(model: str, series: str, step: int) -> str:
+    return f"{{name: '{model}', about: {{series: {series}, step: {step}}}}}"
+
+
+def test_two_models_cannot_be_the_same_step_of_a_training(tmp_path: Path) -> None:
+    message = (
+        r"sweep\.yaml:3: models\[1\]\.about: fake:1 is declared as step 100 of series 'a', and so is fake:0\. Give "
+    )
+    with pytest.raises(SpecError, match=message):
+        load(tmp_path, "{}", f"{_step('fake:0', 'a', 100)}, {_step('fake:1', 'a', 100)}")
+    several = ", ".join([_step("fake:0", "a", 100), _step("fake:1", "a", 200), _step("fake:2", "b", 100)])
+    assert len(load(tmp_path, "{}", several)) == 3
+    # A model of the command line replaces that of the sweep.
+    replaced = {"name": "fake:9", "about": {"series": "a", "step": 100}}
+    assert len(load(tmp_path, "{}", _step("fake:0", "a", 100), models=[replaced])) == 1

@@ -54,6 +54,20 @@ def test_checkpoints_are_curves_over_steps(browser: Any, trained: Path) -> None:
     opened.context.close()
 
 
+def test_models_that_are_the_same_step_are_named(
+    browser: Any, tmp_path_factory: pytest.TempPathFactory, make_run: Record
+) -> None:
+    root = tmp_path_factory.mktemp("shared") / "results"
+    for name in ("step-10", "step-20", "checkpoint-20"):
+        save(root, make_run(f"hf:/x/run-a/{name}", "boolq", 0.5))
+    site = build_site(root, root.parent / "site").parent
+    opened = Visit(browser, site.as_uri(), viewport={"width": 1440, "height": 900})
+    notice = opened.go("checkpoints").inner_text("p.notice")
+    assert notice.startswith("run-a: hf:/x/run-a/checkpoint-20 and hf:/x/run-a/step-20 are both step 20.")
+    assert opened.wrong == []
+    opened.context.close()
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_checkpoints_fit_and_axe_finds_nothing_serious(browser: Any, trained: Path, scheme: Any) -> None:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()

@@ -72,7 +72,7 @@
       };
       harness.add(main, make("h1", null, "Checkpoints"), make("div.tools", { role: "toolbar", "aria-label": "Curves", id: "checkpoints-tools" }, picked.button, scenarios.button, suite,
         make("span.segments", { role: "group", "aria-label": "Axis of steps" }, axis("linear", "Linear"), axis("log", "Log")), make("span.push"), harness.exportMenu("export", table), picked.panel, scenarios.panel),
-      problems.length ? make("p.notice", { role: "alert" }, problems.join(" ")) : null, about);
+      problems.length ? make("p.notice", { role: "alert" }, problems.join(" ")) : null, shown.flatMap((one) => series[one.place].notes).map((note) => make("p.notice", null, plain(note, 500))), about);
       if (first) describe(first);
       harness.add(main, drawn.length ? make("div.curves", null, drawn.map(curve)) : make("p.empty", null, shown.length ? "No scenario is selected. Select some under “Scenarios”." : "This suite has no results for these models."));
       return "Checkpoints";
