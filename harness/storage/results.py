@@ -183,9 +183,13 @@ def suite_directories(suite: Path) -> list[Path]:
 def _suites_in(results_dir: Path) -> list[str]:
     if not results_dir.is_dir():
         return []
-    visible = (path for path in results_dir.iterdir() if not is_hidden(path.relative_to(results_dir)))
-    # A site is not a suite. Unlike Path.exists, os.path.exists is False in folders that may not be entered.
-    return sorted(path.name for path in visible if path.is_dir() and not os.path.exists(path / "index.html"))
+    try:
+        names = sorted(name for name in os.listdir(results_dir) if not is_hidden(Path(name)))
+    except OSError as error:
+        raise DataError(f"cannot be listed ({error.strerror or error}).", file=results_dir) from error
+    # A site is not a suite. The functions of os.path are False in folders that may not be entered; Path's would raise.
+    folders = (name for name in names if os.path.isdir(results_dir / name))
+    return [name for name in folders if not os.path.exists(results_dir / name / "index.html")]
 
 
 def _not_a_suite(suite: str, results_dir: Path, known: Sequence[str]) -> DataError:

@@ -40,6 +40,22 @@ def test_hidden_runs_and_suites_are_not_found(results: Path) -> None:
         run_directories(results, [".first"])
 
 
+def test_folders_that_may_not_be_read_are_left_out_or_refused(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The refusals are replaced, because root may read everything."""
+
+    def refuse(path: object, *_: object) -> bool:
+        if str(path) == "results" or "lost+found" in Path(str(path)).parts:
+            raise PermissionError(13, "Permission denied", str(path))
+        return os.path.exists(str(path))
+
+    (results / "lost+found").mkdir()
+    monkeypatch.setattr("pathlib.Path.exists", refuse)
+    assert run_directories(results, ["first", "second"]) == [results / run for run in RUNS]
+    monkeypatch.setattr("harness.storage.results.os.listdir", refuse)
+    with pytest.raises(DataError, match=r"results: cannot be listed \(Permission denied\)\.$"):
+        run_directories(results)
+
+
 @pytest.mark.parametrize(
     ("written", "said"),
     [
