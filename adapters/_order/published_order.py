@@ -69,6 +69,9 @@ class OrderSettings(ExampleFormat):
     permutes the contents, ``{blocks: KEY}`` permutes only within equal values of a key of ``meta``. ``auto``: none if
     the text's diagnostics find no order, else what they call for; see docs/contamination.md. ``[]``: none."""
 
+    drawn_at_random: bool = False
+    """The order is known to have been drawn at random, as `harness seal` does: the text is not examined or repaired."""
+
     level: float = Field(default=0.01, gt=0, lt=1)
     """If no p-value at this level is possible, for lack of examples, no model is asked. Nor is one if the text shows
     after all repairs that the order is not exchangeable."""
@@ -134,7 +137,7 @@ def read_order(
         raise HarnessError(f"{there}; a test of the order needs at least {FEWEST}.")
     if len(set(originals)) == 1:
         raise HarnessError("all examples are equal, so that they have no order.")
-    before = diagnosed(originals, labels, None, seed)
+    before = {} if settings.drawn_at_random else diagnosed(originals, labels, None, seed)
     arrangement, done, after = repaired(originals, chosen, labels, settings.repairs, before, seed)
     left = len(set(arrangement.texts))
     if left < FEWEST:

@@ -128,11 +128,12 @@ def _cost_line(tests: Iterable[JudgedTest]) -> str:
         return ""
     costs = [test.found["cost"] for test in asked]
     told = _counted(sum(cost["requests"] for cost in costs), "request")
-    if all(cost.get("tokens") is not None for cost in costs):
-        told += f" for {_counted(sum(cost['tokens'] for cost in costs), 'token')}"
+    if any(cost.get("tokens") is None for cost in costs):
+        return f"cost: {told}"
+    told += f" for {_counted(sum(cost['tokens'] for cost in costs), 'token')}"
     computed = [test.computed_tokens for test in asked]
     if all(tokens is not None for tokens in computed):
-        told += f", {sum(tokens or 0 for tokens in computed):,} of them computed"
+        told += f"; {sum(tokens or 0 for tokens in computed):,} computed"
     return f"cost: {told}"
 
 
@@ -166,12 +167,12 @@ def _tests(family: TestFamily, labels: Mapping[JudgedTest, str], *, brief: bool 
     for column in table.columns[1:]:
         column.no_wrap = True
     for test in family.tests:
-        found: Mapping[str, Any] = test.found if test.testable else {"n_used": test.found["n_used"]}
+        found: Mapping[str, Any] = test.found if test.testable else {"n_used": test.found.get("n_used")}
         following = found.get("next_example") or {}
         adjusted = test.log10_q_by if family.shared_order else test.log10_q_bh
         table.add_row(
             f"{'c ' if test.control else ''}{'r ' if test.retest_of else ''}{labels[test]}",
-            str(found["n_used"]),
+            str(found.get("n_used") or "–"),
             shown(found.get("log10_p_t")),
             shown(found.get("log10_p_exact")),
             shown(following.get("log10_p")),
@@ -202,7 +203,7 @@ def _notes(test: JudgedTest, *, every: bool) -> Iterator[str]:
     for line in found.get("repairs") or ():
         wrong = ", ".join(rejecting(found.get("diagnostics") or {}))
         yield f"repaired: {line}, because the text shows an order: {wrong}"
-    if longer := found.get("examples_longer_than_context"):
+    if (longer := found.get("examples_longer_than_context")) and "context" in found:
         yield f"{_counted(longer, 'example')} longer than the context of {found['context']} tokens; read in windows"
     if found.get("t_undefined"):
         yield f"no t-test: {found['t_undefined']}"
@@ -213,7 +214,7 @@ def _notes(test: JudgedTest, *, every: bool) -> Iterator[str]:
         yield from _look_notes(looks, found.get("cost") or {}, every=every)
     if found.get("shuffles") and (spread := test.spread):
         low, high = map(shown_p, spread)
-        shards = f"{_counted(found['r'], 'shard')} with {_counted(found['shuffles'], 'shuffle')} each"
+        shards = f"{_counted(len(found['shard_scores']), 'shard')} with {_counted(found['shuffles'], 'shuffle')} each"
         if every or test.unsettled:
             more = "; more --shuffles would settle it" if test.unsettled else ""
             yield f"{shards}; other shuffles would give exact p from {low} to {high}, about 8 times in 10{more}"
@@ -229,9 +230,9 @@ def _look_notes(looks: Mapping[str, Any], cost: Mapping[str, Any], *, every: boo
 
     first = f"first look p = {shown_p(looks['first_log10_p'])} (at {looks['share']:g} of the level)"
     if looks["second"]:
-        more, whole = looks["second_cost"], cost
-        spent = f"{_tokens(whole)} asked for, of them {_tokens(more)} for the second look"
-        yield f"{first}, second look p = {shown_p(looks['second_log10_p'])}: {spent}"
+        more = looks.get("second_cost") or {}
+        spent = f"{_tokens(cost)} asked for, of them {_tokens(more)} for the second look"
+        yield f"{first}, second look p = {shown_p(looks.get('second_log10_p'))}: {spent}"
     elif every:
         yield f"{first}, no second look needed: {_tokens(cost)} asked for"
 

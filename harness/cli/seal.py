@@ -189,6 +189,7 @@ def unseal_command(
 
 def _show(tests: Sequence[UnsealedTest], alpha: float) -> None:
     from harness.contamination.p_values import shown_p
+    from harness.contamination.statistics.verdict import Verdict
     from harness.contamination.unsealing import TESTS
     from harness.output.console import make_console, plain_table, print_note
 
@@ -201,8 +202,8 @@ def _show(tests: Sequence[UnsealedTest], alpha: float) -> None:
                 words = "depends on it" if test.depends else "no dependence found"
                 if test.error:
                     words = "failed"
-                elif not test.found.get("testable", True):
-                    words = "not testable: too few rows"
+                elif test.why_not_testable:
+                    words = str(Verdict.NOT_TESTABLE)
                 items = "–" if test.error else f"{test.items:,}"
                 table.add_row(TESTS[test.kind], items, shown_p(test.log10_p), shown_p(test.log10_p_holm), words)
         console.print(table)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, AllowInfNan, BaseModel, Field, Strict, ValidationError
@@ -36,7 +37,17 @@ def _digests(value: str) -> str:
 
 class _Shard(BaseModel):
     canonical: _Number
-    shuffled: list[_Number]
+    shuffled: Annotated[list[_Number], Field(min_length=1)]
+
+
+def _of_equal_width(shards: list[_Shard]) -> list[_Shard]:
+    if len({len(shard.shuffled) for shard in shards}) > 1:
+        raise ValueError("the shards have different numbers of shuffles")
+    return shards
+
+
+class _Following(BaseModel):
+    log10_p: Annotated[_Number, Field(le=1e-6)] | None = None
 
 
 class _Diagnostic(BaseModel):
@@ -51,6 +62,11 @@ class _Looks(BaseModel):
     second: Annotated[bool, Strict()]
 
 
+class _Cost(BaseModel):
+    requests: Annotated[int, Strict()] = 0
+    tokens: Annotated[int, Strict()] | None = None
+
+
 class _Found(BaseModel):
     """The keys of a test's details that reports compute with; the others are only shown."""
 
@@ -60,7 +76,9 @@ class _Found(BaseModel):
     testable: bool = True
     order_hash: str | None = None
     row_digests: Annotated[str, AfterValidator(_digests)] | None = None
-    shard_scores: list[_Shard] | None = None
+    shard_scores: Annotated[list[_Shard], AfterValidator(_of_equal_width)] | None = None
+    next_example: _Following | None = None
+    cost: _Cost | None = None
     looks: _Looks | None = None
     diagnostics: dict[str, _Diagnostic] | None = None
     repaired_diagnostics: dict[str, _Diagnostic] | None = None
@@ -111,7 +129,7 @@ class OrderTest:
     def spread(self) -> tuple[float, float] | None:
         """Log10 of the exact p-values between which four in five other draws of shuffles would lie; None without."""
         shards = self.found.get("shard_scores")
-        return relabelling_spread([[shard["canonical"], *shard["shuffled"]] for shard in shards]) if shards else None
+        return _spread(tuple((shard["canonical"], *shard["shuffled"]) for shard in shards)) if shards else None
 
     @property
     def computed_tokens(self) -> int | None:
@@ -211,13 +229,13 @@ class JudgedTest(OrderTest):
         """True if other shuffles might well change the verdict: it differs between the ends of ``spread``."""
         if not self.counts or self.spread is None:
             return False
-        weak, strong = (self._detected_at(log10_p) for log10_p in self.spread)
-        return weak is not strong
+        strong, weak = map(self._detected_at, self.spread)
+        return strong is not weak
 
     def _detected_at(self, log10_p_exact: float) -> bool:
         """Return True if dependence would be detected, given another p-value of the re-labelling test."""
-        following, looks = self.found.get("next_example"), self.found.get("looks")
-        log10_p = bonferroni([min(0.0, log10_p_exact), *([following["log10_p"]] if following else [])])
+        following, looks = (self.found.get("next_example") or {}).get("log10_p"), self.found.get("looks")
+        log10_p = bonferroni([min(0.0, log10_p_exact), *([] if following is None else [min(0.0, following)])])
         if looks:
             first, second = (looks["first_log10_p"], log10_p) if looks["second"] else (log10_p, None)
             log10_p = combined_looks(first, second, looks["share"], looks["open"])
@@ -313,20 +331,18 @@ def judged_tests(records: Iterable[RunRecord]) -> dict[str, list[JudgedTest]]:
 def representatives(tests: Sequence[OrderTest]) -> dict[OrderTest, OrderTest]:
     """Return, for each of one model's targets, or of its controls, the test that counts for its order.
 
-    Sharing an order is transitive here. No p-value decides which test counts: it is the one that was started first.
+    No p-value decides: a test counts unless it shares an order with one that was started earlier and counts. Two files
+    of a benchmark both count, although each shares its rows with a later file of the whole benchmark.
 
     Args:
-        tests: The targets whose order can be tested, which is known before any model is asked.
+        tests: Those whose order can be tested, which is known before any model is asked.
     """
-    groups: list[list[OrderTest]] = []
-    for test in tests:
-        together = [group for group in groups if any(test.shares_order(other) for other in group)]
-        groups = [group for group in groups if group not in together]
-        groups.append([*(other for group in together for other in group), test])
     found: dict[OrderTest, OrderTest] = {}
-    for group in groups:
-        first = min(group, key=lambda test: (test.record.started or "", test.record.name))
-        found |= dict.fromkeys(group, first)
+    counting: list[OrderTest] = []
+    for test in sorted(tests, key=lambda test: (test.record.started or "", test.record.name)):
+        found[test] = next((other for other in counting if test.shares_order(other)), test)
+        if found[test] is test:
+            counting.append(test)
     return found
 
 
@@ -352,6 +368,11 @@ def corrected(counting: Sequence[OrderTest]) -> tuple[dict[OrderTest, float], di
     return tests, dict(zip(names, p_values[len(alone) :], strict=True))
 
 
+@lru_cache(maxsize=1000)
+def _spread(scores: tuple[tuple[float, ...], ...]) -> tuple[float, float]:
+    return relabelling_spread(scores)
+
+
 def _files(counting: Sequence[OrderTest]) -> dict[str, list[OrderTest]]:
     """Return the tests of each benchmark of which several files were tested."""
     by_name: dict[str, list[OrderTest]] = {}
@@ -368,7 +389,10 @@ def _judged(tests: Sequence[OrderTest], counting: Mapping[OrderTest, OrderTest])
     for test in tests:
         if counting.get(test, test) is not test:
             retests.setdefault(counting[test], []).append(test)
-    controls = [test for test, counts in counting.items() if test is counts and test.control]
+    controls: dict[OrderTest, list[OrderTest]] = {}
+    for test, counts in counting.items():
+        if test.control:
+            controls.setdefault(counts, []).append(test)
     return [
         JudgedTest(
             test.record,
@@ -387,20 +411,21 @@ def _judged(tests: Sequence[OrderTest], counting: Mapping[OrderTest, OrderTest])
     ]
 
 
-def _doubted(order: Sequence[OrderTest], controls: Sequence[OrderTest]) -> bool:
+def _doubted(order: Sequence[OrderTest], controls: Mapping[OrderTest, Sequence[OrderTest]]) -> bool:
     """Return True if one of the controls rejects, after Holm over them, though nothing can have been learnt.
 
     They are the same model on other rows of the data set, and other models on the same rows.
 
     Args:
         order: A target and its re-tests.
-        controls: The controls of all models that count.
+        controls: The controls of all models that count, each with itself and its re-tests.
     """
     own = [
-        control
-        for control in controls
+        counts
+        for counts, group in controls.items()
         if any(
             control.scenario == target.scenario if control.model == target.model else control.shares_order(target)
+            for control in group
             for target in order
         )
     ]

@@ -158,7 +158,7 @@ def _family(
     for test in judged:
         if test.counts:
             data = {one.scenario for one in (test, *test.retests)}
-            own = [control for control in controls if control.scenario in data]
+            own = [control for control in controls if data & {one.scenario for one in (control, *control.retests)}]
             controls = [control for control in controls if control not in own]
             tests += (one for first in (test, *own) for one in with_retests(first))
         elif not test.testable and not test.control:

@@ -13,6 +13,7 @@ from harness.contamination.order_tests import details_of
 from harness.contamination.roles import EXAMPLES_FILE, ORDER_TEST, SEALED_DYE, SEALED_TEXTS
 from harness.contamination.sealing.key import DyeQuestion, SealKey
 from harness.contamination.statistics.dye import sentence_tokens
+from harness.contamination.statistics.verdict import Verdict
 from harness.contracts.plugins import AdapterDetails, Kind, ScenarioDetails
 from harness.errors import DataError
 from harness.plugins.registry import Registry, default_registry
@@ -37,9 +38,9 @@ class UnsealedTest:
     items: int = 0
     """Number of items that were compared."""
     log10_p: float | None = None
-    """Log10 of the exact p-value; None for a test that failed."""
+    """Log10 of the exact p-value; None for a test that failed, or of too few rows."""
     log10_p_holm: float | None = None
-    """Log10 of it, corrected by Holm for the tests of this model that did not fail."""
+    """Log10 of it, corrected by Holm for the tests of this model that have one."""
     found: Mapping[str, Any] = field(default_factory=dict)
     """The metric's details, as in run.json."""
     cut: CutAnswers | None = None
@@ -49,7 +50,7 @@ class UnsealedTest:
 
     @property
     def depends(self) -> bool | None:
-        """True if the model depends on what was drawn, at the level; None for a test that failed."""
+        """True if the model depends on what was drawn, at the level; None without a p-value."""
         return None if self.log10_p_holm is None else self.log10_p_holm <= math.log10(self.alpha)
 
     @property
@@ -57,9 +58,14 @@ class UnsealedTest:
         """Why it failed or cannot be tested, or which answers were cut; usually empty."""
         if self.error:
             return f"{TESTS[self.kind]} failed: {self.error}"
-        if "not_testable" in self.found:
-            return f"{TESTS[self.kind]} not testable: {self.found['not_testable']}"
+        if self.why_not_testable:
+            return f"{TESTS[self.kind]} {Verdict.NOT_TESTABLE}: {self.why_not_testable}"
         return str(self.cut or "")
+
+    @property
+    def why_not_testable(self) -> str:
+        """Why there are too few rows for a p-value; empty if there are enough."""
+        return _why_not_testable(self.found)
 
     def as_json(self) -> dict[str, Any]:
         """Return the test as JSON values."""
@@ -72,6 +78,7 @@ class UnsealedTest:
             "alpha": self.alpha,
             "depends": self.depends,
             **({"cut_answers": asdict(self.cut)} if self.cut else {}),
+            **({"not_testable": self.why_not_testable} if self.why_not_testable else {}),
             **({"error": self.error} if self.error else {}),
         }
 
@@ -212,7 +219,8 @@ def unsealing_runs(
         adapter = registry.with_role(Kind.ADAPTER, ORDER_TEST)
         main, *others = adapter.details.metrics if isinstance(adapter.details, AdapterDetails) else ()
         file = {"name": registry.with_role(Kind.SCENARIO, EXAMPLES_FILE).name, "path": str(published.resolve())}
-        method = {"method": adapter.name, **known, **({"context": context} if context is not None else {})}
+        method = {"method": adapter.name, "drawn_at_random": True, **known}
+        method |= {} if context is None else {"context": context}
         runs.append({"scenario": file, "adapter": method, "metrics": [main, *others], "main_metric": main})
     texts, dye = (registry.with_role(Kind.SCENARIO, role).name for role in (SEALED_TEXTS, SEALED_DYE))
     for kind in key.kinds():
@@ -225,11 +233,7 @@ def unsealing_runs(
 
 
 def unsealed(records: Sequence[RunRecord], key: SealKey, alpha: float, registry: Registry) -> list[UnsealedTest]:
-    """Return what the runs of :func:`unsealing_sweep` show, by model, corrected over each model's tests.
-
-    The order of a sealed file was drawn at random, and its key says so. That is why the text's diagnostics, which guard
-    against orders that were not, play no part here.
-    """
+    """Return what the runs of :func:`unsealing_sweep` show, by model, corrected over each model's tests."""
     by_model: dict[str, dict[str, UnsealedTest]] = {}
     for record in records:
         model = record.spec.model.label
@@ -245,7 +249,7 @@ def unsealed(records: Sequence[RunRecord], key: SealKey, alpha: float, registry:
 
 
 def _corrected(tests: Mapping[str, UnsealedTest]) -> Iterator[UnsealedTest]:
-    """Yield a model's tests in the order of reports, those that did not fail corrected by Holm."""
+    """Yield a model's tests in the order of reports, those with a p-value corrected by Holm."""
     p_values = {kind: tests[kind].log10_p for kind in TESTS if kind in tests}
     tested = {kind: p_value for kind, p_value in p_values.items() if p_value is not None}
     corrected = dict(zip(tested, holm(list(tested.values()), log10=True), strict=True))
@@ -263,7 +267,8 @@ def _kind(record: RunRecord, registry: Registry) -> str:
 def sealed_p_values(record: RunRecord) -> Iterator[tuple[str, float]]:
     """Yield the kind of test, a key of ``TESTS``, and log10 p of what a run of a sealed data set found."""
     for kind, found in _tests(record):
-        yield kind, _log10_p(found)
+        if (log10_p := _log10_p(found)) is not None:
+            yield kind, log10_p
 
 
 def _tests(record: RunRecord) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -274,5 +279,16 @@ def _tests(record: RunRecord) -> Iterator[tuple[str, Mapping[str, Any]]]:
             yield str(record.spec.scenario.arguments.get("kind", "dye")), found
 
 
-def _log10_p(found: Mapping[str, Any]) -> float:
+def _why_not_testable(found: Mapping[str, Any]) -> str:
+    """Return why there is no p-value; '' if there is one.
+
+    The diagnostics of the text play no part: they guard against orders that were not drawn at random, and the key says
+    that this one was.
+    """
+    return "" if found.get("testable", True) else str(found.get("not_testable") or "too few rows")
+
+
+def _log10_p(found: Mapping[str, Any]) -> float | None:
+    if _why_not_testable(found):
+        return None
     return min(0.0, float(found.get("sealed_log10_p", found.get("headline_log10_p", 0.0))))

@@ -183,6 +183,10 @@ FOUND = {"headline_log10_p": -3.0, "verdict": "proven", "alpha": 0.01}
         {**FOUND, "alpha": 0},
         {**FOUND, "shard_scores": [{"canonical": 1.0}]},
         {**FOUND, "shard_scores": "none"},
+        {**FOUND, "shard_scores": [{"canonical": 1.0, "shuffled": []}]},
+        {**FOUND, "shard_scores": [{"canonical": 1.0, "shuffled": [0.5] * n} for n in (2, 3)]},
+        {**FOUND, "next_example": "none"},
+        {**FOUND, "cost": {"requests": "many"}},
         {**FOUND, "diagnostics": {"words": {}}},
         {**FOUND, "diagnostics": []},
     ],
@@ -196,6 +200,7 @@ def test_hostile_findings_hide_no_others(
     assert said.code == 0
     assert [family["tests"][0]["run"] for family in json.loads(said.out)["models"]] == [runs[1].name]
     assert f"{runs[0].name}/run.json: not a test of the published order: " in caplog.text
+    assert "depends" in harness("contamination", "report").out  # with no more than a p-value
     assert harness("leaderboard").code == 0
 
 

@@ -48,7 +48,7 @@ def slice_results(records: Iterable[RunRecord], slices: Mapping[Path, Sequence[I
         SliceResult(
             folder.name,
             one,
-            test.found if test.testable else {**test.found, "headline_log10_p": None},
+            test.found if test.testable else {"n_used": test.found["n_used"], "headline_log10_p": None},
             record.spec.adapter.arguments,
         )
         for folder, one, record in runs_by_slice(records, slices)

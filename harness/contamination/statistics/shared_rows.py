@@ -53,6 +53,7 @@ def row_digests(rows: Sequence[str]) -> str:
     return base64.b64encode(b"".join(digest.to_bytes(4, "big") for digest in digests)).decode("ascii")
 
 
+@lru_cache(maxsize=100_000)
 def share_rows(one: str, other: str) -> bool:
     """Return True if two data sets share a fifth of the smaller one's rows, at least three, mostly in the same order.
 

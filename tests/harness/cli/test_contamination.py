@@ -77,7 +77,7 @@ def test_the_report_has_the_tokens_that_were_asked_for_and_those_computed(harnes
 
 def cost_of(shown: str) -> tuple[int, int]:
     """Return the tokens that were asked for and those computed."""
-    (line,) = re.findall(r"cost: [\d,]+ requests for ([\d,]+) tokens, ([\d,]+) of them computed", shown)
+    (line,) = re.findall(r"cost: [\d,]+ requests for ([\d,]+) tokens; ([\d,]+) computed", shown)
     asked, computed = (int(number.replace(",", "")) for number in line)
     return asked, computed
 

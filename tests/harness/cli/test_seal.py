@@ -113,6 +113,37 @@ def test_a_failed_test_has_a_row_and_its_reason(harness: Any, monkeypatch: pytes
 
 
 @pytest.mark.usefixtures("exam")
+def test_an_order_of_too_few_rows_is_not_testable_and_not_corrected_for(harness: Any, folder: Path) -> None:
+    (folder / "few.jsonl").write_text("".join(f'{{"q": "Is {n} even?"}}\n' for n in range(4)))
+    assert harness("seal", "few.jsonl", "--canaries", "2").code == 0
+    unseal = ("contamination", "unseal", "few.key.jsonl", "fake:0", "--context", "200")
+    shown = harness(*unseal).out
+    assert re.search(r"published order +4 +– +– +not testable", shown)
+    assert "published order not testable: with 4 examples no p-value at the level 0.01 is possible" in shown
+    order, canaries = json.loads(harness(*unseal, "--json").out)
+    assert (order["log10_p"], order["log10_p_holm"], order["depends"]) == (None, None, None)
+    assert order["not_testable"].startswith("with 4 examples")
+    assert canaries["log10_p_holm"] == canaries["log10_p"]
+
+
+def test_a_sealed_order_is_tested_whatever_its_text_shows(
+    harness: Any, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By chance, a random order may look sorted."""
+    monkeypatch.setattr("random.SystemRandom.shuffle", lambda self, rows: None)
+    rows = ({"q": "word " * n + f"end {n}", "o": ["yes", "no"], "a": 0} for n in range(40))
+    (folder / "sorted.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert harness("contamination", "diagnose", "sorted.jsonl").code == 1
+    assert harness("seal", "sorted.jsonl").code == 0
+    assert (folder / "sorted.sealed.jsonl").read_text() == (folder / "sorted.jsonl").read_text()
+    (order,) = json.loads(
+        harness("contamination", "unseal", "sorted.key.jsonl", "fake:0", "--context", "200", "--json").out
+    )
+    assert order["log10_p"] <= 0.0
+    assert "not_testable" not in order
+
+
+@pytest.mark.usefixtures("exam")
 def test_what_too_long_rows_mean_is_said(harness: Any) -> None:
     assert harness("seal", "exam.jsonl", "--twins", "twins.jsonl", "--no-shuffle").code == 0
     said = harness("contamination", "unseal", "exam.key.jsonl", "fake:0,window=8")

@@ -211,10 +211,13 @@ def test_which_tests_share_an_order(one: dict[str, Any], other: dict[str, Any], 
     assert len([each for each in judged(records) if each.counts]) == (1 if shared else 2)
 
 
-def test_orders_are_shared_by_way_of_others() -> None:
+@pytest.mark.parametrize(("first", "counting"), [(0, [True, True, False]), (2, [False, False, True])])
+def test_a_test_of_all_rows_makes_no_re_tests_of_parts_without_common_rows(first: int, counting: list[bool]) -> None:
     rows = ["0:100", "150:250", "90:160"]
-    records = [run("a:1", "boolq", -1, rows=each) for each in rows]
-    assert len([each for each in judged(records) if each.counts]) == 1
+    days = ["2025-01-01" if number == first else "2025-01-02" for number in range(3)]
+    days[2] = days[2] if first == 2 else "2025-01-03"
+    records = [run("a:1", "boolq", -1, rows=each, started=day) for each, day in zip(rows, days, strict=True)]
+    assert [each.counts for each in judged(records)] == counting
 
 
 def file(model: str, name: str, rows: range, log10_p: float = -4.0, **found: Any) -> RunRecord:
@@ -253,14 +256,15 @@ def test_families_do_not_depend_on_the_order_of_the_files(
     records = [
         file("a:1", f"file{number}", each, role=role, started=f"2025-01-1{number}") for number, each in enumerate(rows)
     ]
-    # Files that a chain of shared rows connects are one order: its first test counts.
-    first = list(range(len(rows)))
-    for _ in rows:
-        for one in range(len(rows)):
-            for other in range(len(rows)):
-                common = len(set(rows[one]) & set(rows[other]))
-                if common >= max(3, min(len(rows[one]), len(rows[other])) / 5):
-                    first[one] = first[other] = min(first[one], first[other])
+    # A file counts unless it shares rows with an earlier one that counts.
+    first: list[int] = []
+    for number, own in enumerate(rows):
+        shared = (
+            earlier
+            for earlier, counts in enumerate(first)
+            if earlier == counts and len(set(own) & set(rows[earlier])) >= max(3, min(len(own), len(rows[earlier])) / 5)
+        )
+        first.append(next(shared, number))
     expected = {f"file{number}": f"file{counts}" for number, counts in enumerate(first)}
     for _ in range(2):
         assert {test.scenario: (test.retest_of or test).scenario for test in judged(records)} == expected
@@ -294,6 +298,19 @@ def test_a_control_of_a_re_test_is_a_control_of_the_test_that_counts() -> None:
     assert judged([first, second, control])[0].verdict is Verdict.IN_DOUBT
     (family,) = build_report([first, second, control, run("a:1", "boolq", -1)]).models
     assert [test.scenario for test in family.tests] == ["all", "copy", "copy", "boolq"]
+
+
+def test_a_control_of_two_files_is_a_control_of_both() -> None:
+    """The same rows in two formats; the target is the second."""
+    target = file("a:1", "copy", range(60), -9)
+    held_out = row_digests([f"this is the text of row {number}" for number in range(60, 90)])
+    controls = [
+        run("a:1", name, -4, role="control", rows="60:90", row_digests=held_out, started=f"2025-01-0{day}")
+        for day, name in ((1, "all"), (2, "copy"))
+    ]
+    assert judged([target, *controls])[0].verdict is Verdict.IN_DOUBT
+    (family,) = build_report([target, run("a:1", "boolq", -1), *controls]).models
+    assert [test.scenario for test in family.tests] == ["copy", "all", "copy", "boolq"]
 
 
 def test_a_repeated_control_of_a_benchmarks_file_is_listed_with_it() -> None:
