@@ -56,7 +56,9 @@ class OptionOrder(RunMetric):
         self._items.append(scores)
         references = example.instance.references
         self._options.append([reference.text for reference in references])
-        self._answers.append(next((place for place, one in enumerate(references) if one.correct), None))
+        correct = [place for place, one in enumerate(references) if one.correct]
+        # Of several correct options, the first one's place is not uniform even if the options are in random order.
+        self._answers.append(correct[0] if len(correct) == 1 else None)
 
     def estimates(self) -> Mapping[str, Estimate]:
         if not self._items or NO_VALUE in self.details():

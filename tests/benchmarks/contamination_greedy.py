@@ -242,7 +242,7 @@ def show_size(model: Path, file: Path, orders: int, settings: dict[str, Any]) ->
     texts, ranks, evidence = texts_of(file), [], []
     for number in range(orders):
         shuffled = Random(number).sample(texts, len(texts))
-        found = offline(shuffled, greedy, tokens, {"stop": False, **settings})
+        found = offline(shuffled, greedy, tokens, {"stop": False, "drawn_at_random": True, **settings})
         ranks.append(found["headline_log10_p"])
         evidence.append(-found["next_example"]["max_log10_E"])
     for name, values in (("ranks", ranks), ("1/evidence", evidence)):
@@ -263,6 +263,9 @@ def show_slices(model: Path, files: Sequence[Path], settings: dict[str, Any]) ->
     for file in files:
         greedy, texts = Greedy(model), texts_of(file)
         early = offline(texts, greedy, tokens, settings)
+        if not early.get("testable", True):
+            print(f"{file.stem:<42} not testable: {early['not_testable']}", flush=True)
+            continue
         full = offline(texts, greedy, tokens, {**settings, "stop": False})
         found[file] = early["headline_log10_p"], full["headline_log10_p"]
         print(
@@ -270,12 +273,12 @@ def show_slices(model: Path, files: Sequence[Path], settings: dict[str, Any]) ->
             f"{full['cost']['requests']:>7} {found[file][1]:>7.2f}",
             flush=True,
         )
-    targets = [file for file in files if not file.stem.endswith("_x0")]
+    targets = [file for file in found if not file.stem.endswith("_x0")]
     for column, name in enumerate(("1/E", "ranks over all calls")):
         adjusted = holm([found[file][column] for file in targets], log10=True)
         below = [f"{file.stem} {log10_p:.2f}" for file, log10_p in zip(targets, adjusted, strict=True) if log10_p <= -2]
         print(f"{name}: at most 0.01 after Holm over {len(targets)}: {', '.join(below) or 'none'}")
-        controls = sorted(10 ** found[file][column] for file in files if file not in targets)
+        controls = sorted(10 ** found[file][column] for file in found if file not in targets)
         print(f"{name}: p of {len(controls)} controls: {', '.join(f'{p:.3f}' for p in controls)}", flush=True)
 
 

@@ -43,7 +43,7 @@ def main() -> None:
     fake = given.model.startswith("fake:")
     model = FakeModel(given.model.removeprefix("fake:")) if fake else HuggingFaceModel(given.model, device="cpu")
     client = CachingModel(model, "model", None)
-    settings: dict[str, Any] = {}
+    settings: dict[str, Any] = {"drawn_at_random": True}
     if given.shuffles is not None or given.candidates is not None:
         settings |= {"first_look": None, "next_example": {"candidates": given.candidates}}
     if given.shuffles is not None:

@@ -44,8 +44,13 @@ def main() -> None:
     found: dict[Path, dict[str, Any]] = {}
     for file in files:
         started = time.process_time()
-        _, found[file] = run_ours(client, file, "exchangeability", settings, arguments.seed)
+        _, details = run_ours(client, file, "exchangeability", settings, arguments.seed)
+        if not details.get("testable", True):
+            print(f"{file.stem:<40} not testable: {details['not_testable']}", flush=True)
+            continue
+        found[file] = details
         print(line(file, found[file], time.process_time() - started), flush=True)
+    files = list(found)
     p_values = {file: float(one["headline_log10_p"]) for file, one in found.items()}
     controls = [file for file in files if not copies(file)]
     corrected = holm([p_values[file] for file in controls], log10=True) if controls else []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from random import Random
 
 import pytest
 
@@ -52,6 +53,15 @@ def test_options_with_an_order_of_their_own_are_noted() -> None:
     assert found["no_value"] == f"not testable: {found['not_testable']}"
     assert (found["log10_p"], metric.estimates()) == (None, {})
     assert metric_of([[-1.0, -2.0, -3.0]] * 10).details()["exchangeable"] is True
+
+
+def test_questions_with_several_correct_options_do_not_show_an_order_of_options() -> None:
+    rng, metric = Random(0), OptionOrder()
+    for number in range(60):
+        options = rng.sample([("salt", True), ("milk", True), ("sand", False)], 3)
+        references = tuple(Reference(text, correct) for text, correct in options)
+        metric.add(replace(example([-1.0, -2.0, -3.0]), instance=Instance(f"q{number}", "Which?", references)))
+    assert metric.details()["exchangeable"] is True
 
 
 def test_too_few_questions_for_the_level() -> None:
