@@ -48,8 +48,10 @@ class RunRecord(RunFile):
 
     @cached_property
     def no_value(self) -> str:
-        """Why the run gives no number although it succeeded, as its metric says; '' if there is no such reason."""
-        return "" if self.error is not None else no_value_of(self.spec, self.details)
+        """Why the run's main metric has no number although the run succeeded; '' if there is no such reason."""
+        main, split = self.spec.main_metric, self.spec.eval_split
+        measured = any(stat.metric == main and stat.split == split and stat.overall for stat in self.stats)
+        return "" if measured or self.error is not None else no_value_of(self.spec, self.details)
 
 
 def no_value_of(spec: RunSpec, details: Mapping[str, Any]) -> str:

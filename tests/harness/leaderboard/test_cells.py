@@ -27,6 +27,17 @@ def test_only_the_main_metric_on_unperturbed_instances_of_the_evaluated_split_co
     assert stat.mean == 0.6
 
 
+@pytest.mark.parametrize(("mean", "reason"), [(0.6, ""), (None, "not testable: too few")])
+def test_another_metric_without_a_number_does_not_hide_the_main_one(
+    make_run: Any, mean: float | None, reason: str
+) -> None:
+    details = {"option_order": {"test": {"original": {"no_value": "not testable: too few"}}}}
+    run = replace(make_run("hf:a", "boolq", mean), details=details)
+    assert run.no_value == reason
+    assert cell_of({"": run}, of=1).no_value_word == ("not testable" if reason else "")
+    assert bool(cell_of({"": run}, of=1).no_value) is bool(reason)
+
+
 @pytest.mark.parametrize("mean", [math.nan, math.inf, None])
 def test_what_is_no_number_is_no_value(make_run: Any, mean: float | None) -> None:
     run = make_run("hf:a", "boolq", mean)

@@ -113,7 +113,7 @@ def test_a_failed_run_has_no_mean(results: harness.Results) -> None:
 def test_a_run_without_a_value_says_why(results: harness.Results) -> None:
     file = Path(results.runs()["folder"][0]) / "run.json"
     found = {"measure": {"valid": {"original": {"no_value": "not testable: too few questions"}}}}
-    file.write_text(json.dumps({**json.loads(file.read_text()), "details": found}))
+    file.write_text(json.dumps({**json.loads(file.read_text()), "stats": [], "details": found}))
     reasons = results.runs(to="arrow").column("no_value").to_pylist()
     assert sorted(filter(None, reasons)) == ["not testable: too few questions"]
     assert len(reasons) == 4
