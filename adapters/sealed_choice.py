@@ -28,8 +28,8 @@ from harness import (
     source="`harness seal`; compare STAMP (arXiv:2504.13416), whose t-test an exact test replaces",
     metrics=("sealed_choice", "efficiency"),
     if_too_long=(
-        "the model did not read everything that comes before these sealed texts, but it scored all of each text, and "
-        "p stays exact"
+        "the model did not read the whole context of these sealed texts, but it scored each text completely, so p is "
+        "still exact"
     ),
 )
 class SealedChoice(Adapter):

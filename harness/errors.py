@@ -35,7 +35,7 @@ These never leave the module that raises them, or the few that it serves::
     ├── RequestFailedError          one request has no answer (models.api.calls)
     │   ├── FilteredError           a content filter withheld it
     │   ├── RefusedError            the server refused a feature that it may lack
-    │   └── ThrottledError          the server is still sent too much after all retries
+    │   └── ThrottledError          the server still reports too many requests after all retries
     └── UnusableAnswerError         a server's answer breaks the protocol (models.api.retries)
     BaseException                   code that is not ours cannot catch these by accident
     ├── OtherSideEndedError         the process that ran generated code has ended (metrics/_code_sandbox)

@@ -45,7 +45,7 @@ class Contamination(RunMetric):
     not depend on the published order, given the examples; ``contamination_…`` are −log10 p of each test, the published
     t-test among them, and ``contamination_evidence`` is log10 of the e-value. Values start at 0; higher is stronger
     evidence, and neither is better for the model. A test that detects nothing shows nothing. If the order cannot be
-    tested, for lack of examples or because it is not exchangeable, there is no value, and the details say why.
+    tested, because there are too few examples or it is not exchangeable, there is no value, and the details say why.
     docs/contamination.md explains how the tests work and what they assume.
 
     Args:
@@ -299,9 +299,9 @@ def _simple(parts: Sequence[tuple[Mapping[str, Any], list[float]]]) -> dict[str,
 
 @dataclass(slots=True)
 class _Cost:
-    """The cost of the answers as they were asked for, counted by the model, wherever the answers came from.
+    """The requests and tokens of all answers, including those from the response cache.
 
-    What the model computed is the run's ``computed_tokens``.
+    The tokens that the model computed are the run's ``computed_tokens``.
     """
 
     requests: int = 0

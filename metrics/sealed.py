@@ -88,9 +88,9 @@ class SealedDye(RunMetric):
 
     Dye questions have no answer; their published one was drawn from the options by chance, so that a model that does
     not depend on the file hits each with probability 1/options. Values start at 0; higher is stronger evidence, and
-    neither is better for the model. ``sealed_dye_hits`` is the share of questions with the published answer. An unread
-    answer is not a hit; ``cut`` in the details is the number of those that ended at ``max_tokens``, and
-    ``unfinished_reasoning`` of those whose model was still reasoning.
+    neither is better for the model. ``sealed_dye_hits`` is the share of questions with the published answer. An answer
+    in which no option can be read is not a hit. In the details, ``cut`` is the number of such answers that ended at
+    ``max_tokens``, and ``unfinished_reasoning`` the number that ended while the model was still reasoning.
     """
 
     def __init__(self) -> None:

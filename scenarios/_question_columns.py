@@ -13,13 +13,13 @@ from typing import Any
 from harness import DataError, Reference, Row
 
 QUESTIONS = ("question", "question_stem", "stem", "query", "prompt", "problem", "goal", "input", "ctx", "sentence")
-"""Names that a column of questions may have; in all names, case, spaces, ``_`` and ``-`` make no difference."""
+"""Names of a column of questions. In all names here, case, spaces, ``_`` and ``-`` make no difference."""
 
 OPTIONS = ("options", "choices", "endings", "candidates", "answer_options", "answer_choices")
 """Names that a column with all options may have."""
 
 OPTION = ("", "option", "options", "choice", "answer", "ans", "sol", "solution", "ending", "opt", "op")
-"""What the names of columns with one option each may begin with, before ``A`` or the number 0 or 1."""
+"""Beginnings of the names of columns with one option each; ``A``, ``B``, … or 0 or 1, 2, … follows."""
 
 ANSWERS = (
     "answer", "answer_key", "correct", "correct_answer", "correct_option", "correct_choice", "correct_index", "label",
@@ -30,7 +30,7 @@ ANSWERS = (
 _ENDS = (string.ascii_lowercase, "0123456789", "123456789")
 
 NO_ANSWER = "none"
-"""The name of the answers' column that says that there is none."""
+"""Value of ``answer`` for a file without answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +44,11 @@ class QuestionColumns:
     answer: str | None
     """The column of the answer; None if there is none."""
     first: int | None = None
-    """0 or 1 if answers that are numbers count the options from there; None if they are not, or it is unknown."""
+    """Number of the first option, 0 or 1, if answers are numbers; None if they are not, or it is unknown."""
 
 
 def question_columns(row: Row, question: str | None, options: str | None, answer: str | None) -> QuestionColumns:
-    """Return the columns of a file, from its first row: those that are named, and the others by common names.
+    """Return the columns of a file, given its first row; columns that are not named are found by common names.
 
     Args:
         row: The first row.
@@ -57,7 +57,7 @@ def question_columns(row: Row, question: str | None, options: str | None, answer
         answer: The column of the answer, ``none`` for none; None to guess.
 
     Raises:
-        DataError: A named column does not exist; or none, or several, could be meant.
+        DataError: A named column does not exist, or no column or several columns have a common name.
     """
     for name in (question, *(options or "").split(","), None if answer == NO_ANSWER else answer):
         if name:
@@ -71,10 +71,10 @@ def question_columns(row: Row, question: str | None, options: str | None, answer
 
 
 def first_number(rows: Iterator[Row], columns: QuestionColumns) -> int | None:
-    """Return 0 or 1 if the answers are numbers that count the options from there; None if they are not numbers.
+    """Return the number of the first option, 0 or 1, if the answers are numbers; None if they are not.
 
     Raises:
-        DataError: They could count from either.
+        DataError: It could be either.
     """
     last: Row | None = None
     zero = high = False
@@ -90,16 +90,16 @@ def first_number(rows: Iterator[Row], columns: QuestionColumns) -> int | None:
         return None
     if zero != high:
         return 0 if zero else 1
-    seen = "0 and also the number of options" if zero else "never 0 nor the number of options"
+    seen = "both 0 and the number of options occur" if zero else "neither 0 nor the number of options occurs"
     raise DataError(
-        f"the answers in column {columns.answer!r} are numbers, {seen}, so they may count from 0 or from 1. Say which "
-        "with --numbered-from 0, or 1 (in a sweep: numbered_from).",
+        f"the answers in column {columns.answer!r} are numbers, and {seen}, so the first option may be 0 or 1. Say "
+        "which with --numbered-from 0 or --numbered-from 1 (in a sweep: numbered_from).",
         file=last.file,
     )
 
 
 def references_of(row: Row, columns: QuestionColumns) -> tuple[Reference, ...]:
-    """Return a question's options, of which the answer is correct.
+    """Return a question's options; the one that is the answer is marked as correct.
 
     Raises:
         DataError: They are not at least two texts, or the answer is not one of them.

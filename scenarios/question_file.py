@@ -1,4 +1,4 @@
-"""Multiple-choice questions of any file, for testing whether a model depends on the order of their options."""
+"""Multiple-choice questions from a file, for testing whether a model depends on the order of their options."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def question_file(
     answer: str | None = None,
     numbered_from: Literal[0, 1] | None = None,
 ) -> Iterator[Instance]:
-    """Multiple-choice questions of a file: JSON Lines, CSV, TSV, a JSON list, or Parquet; compressed or not.
+    """Multiple-choice questions from a file: JSON Lines, CSV, TSV, a JSON list, or Parquet; compressed or not.
 
     ``path`` is absolute or relative to the data folder. ``question``, ``options`` and ``answer`` name the columns;
     without them, common names are tried. Options are a list, an object with a text for each letter, or several
     columns, ``options: "A,B,C,D"``. An answer is the letter, the text or the number of an option; ``answer: none`` if
-    the file has no answers. ``numbered_from`` says whether numbers count from 0 or 1, if the file's answers leave it
-    open. A key of an object in a column is named ``question.stem``.
+    the file has no answers. ``numbered_from`` is the number of the first option, 0 or 1, if answers are numbers and do
+    not show it. If a column holds objects, name a key with a dot: ``question.stem``.
     """
     first = next(iter(data.rows(Split.TEST)), None)
     if first is None:

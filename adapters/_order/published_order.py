@@ -73,8 +73,8 @@ class OrderSettings(ExampleFormat):
     """The order is known to have been drawn at random, as `harness seal` does: the text is not examined or repaired."""
 
     level: float = Field(default=0.01, gt=0, lt=1)
-    """If no p-value at this level is possible, for lack of examples, no model is asked. Nor is one if the text shows
-    after all repairs that the order is not exchangeable."""
+    """No model is asked if there are too few examples for a p-value at this level, or if the text shows after all
+    repairs that the order is not exchangeable."""
 
     role: Literal["target", "control"] = "target"
     """Reports list a ``control`` with its targets, and leave it out of corrections."""

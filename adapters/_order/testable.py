@@ -1,4 +1,4 @@
-"""Whether the order can be tested at all, which is known before a model is asked."""
+"""Whether the order can be tested at all; this is known before any model is asked."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from harness import Adapted, Instance
 from harness.contamination import Repaired, Stretch, bonferroni, why_not_testable
 
 NOTHING = "nothing"
-"""``meta.asked`` of the one stand-in of a data set that cannot be tested: it has no requests."""
+"""``meta.asked`` of the stand-in for a data set that cannot be tested; the stand-in has no requests."""
 
 MOST_ROWS = 100
 """Largest number of examples to try when looking for one that suffices."""

@@ -90,7 +90,7 @@ def _check(request: Request, response: Response) -> None:
     most_prompt, most_completion = most_tokens(size, asked)
     _count("prompt_tokens", response.prompt_tokens, most_prompt)
     _count("completion_tokens", response.completion_tokens, most_completion)
-    # Windows that begin half a window apart read almost every token twice, and each completion may read its prompt.
+    # Windows overlap by half, so almost every token is read twice, and each completion may read its prompt again.
     readings = 2 + len(response.completions)
     _count("computed_tokens", response.computed_tokens, readings * (most_prompt + most_completion))
     if not _is_number(response.seconds) or response.seconds < 0:

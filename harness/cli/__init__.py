@@ -123,7 +123,7 @@ def _foreign_option(error: click.NoSuchOption) -> str:
 
 
 def _suite_as_option(error: click.NoSuchOption) -> str:
-    """Return what to write where --suite was given to a command that takes suites as arguments; '' for others."""
+    """Return advice if --suite was given to a command that takes suites as arguments; '' for other commands."""
     arguments = [one.name for one in error.ctx.command.params if isinstance(one, click.Argument)] if error.ctx else []
     if error.ctx is None or error.option_name != "--suite" or "suites" not in arguments:
         return ""

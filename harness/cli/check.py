@@ -67,7 +67,7 @@ def schema_command(plugins: tuple[Path, ...]) -> None:
     "-o",
     "--output",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Write the prompts of all instances to this file instead, as JSON lines.",
+    help="Write the prompts of all instances to this file as JSON lines instead of showing them.",
 )
 def preview_command(read: ReadSweep, data_dir: Path | None, instances: int, output: Path | None) -> None:
     """Show the exact prompts of the first instances of each run of SWEEP, with token counts and few-shot examples.
@@ -102,7 +102,7 @@ def preview_command(read: ReadSweep, data_dir: Path | None, instances: int, outp
 
 
 def _write_prompts(runs: Sequence[RunSpec], registry: Registry, data_dir: Path | None, output: Path) -> None:
-    """Write the requests of all runs as JSON lines; those that several runs share once."""
+    """Write the requests of all runs as JSON lines, without duplicates."""
     from harness.inference.model_pool import load_model
     from harness.runs.evaluation import prepare
     from harness.runs.preview import prompt_lines

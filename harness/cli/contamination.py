@@ -129,7 +129,7 @@ def test_command(
 
     A model that returns no log-probabilities is tested on what it predicts, token by token; the number of calls and
     their price are shown first. Run the same command again to continue after an interruption. Exit codes: 1 if a test
-    failed or is not testable; 2 if nothing could be run because of an error.
+    failed or a data set is not testable; 2 if nothing could be run because of an error.
     """
     from harness.cli.contamination_generated import announce, refuse_scoring_options
     from harness.cli.run import execute, name_report
@@ -200,7 +200,7 @@ def diagnose_command(
 ) -> None:
     """Check, from its text alone, whether the order of DATA can be tested. No model is needed.
 
-    The exit code is 1 if an order is not testable.
+    The exit code is 1 if the order is not testable.
     """
     from harness.cli.contamination_report import short_labels, show_diagnostics
     from harness.contamination.sweep import contamination_sweep, diagnoses

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 @click.option(
     "--numbered-from",
     type=click.Choice(["0", "1"]),
-    help="Whether answers that are numbers count options from 0 or 1 (default: found from all answers).",
+    help="Number of the first option, if answers are numbers (default: found from all answers).",
 )
 @click.option(
     "--orders",
@@ -82,11 +82,11 @@ def options_command(
     The test still works if the rows were shuffled before training, where a test of the rows' order finds nothing. It
     needs options that the authors put in random order; the text is checked for that.
 
-    A file has one question per record. Without options, its columns are found by common names: question, stem, prompt,
-    …; options or choices, or A, B, … or option1, option2, …; answer, answer_key, correct, label, …. Keys of objects in
-    a column are named with a dot, such as question.stem.
+    A file has one question per record. Columns that you do not name are found by common names: question, stem, prompt,
+    …; options or choices, or A, B, … or option1, option2, …; answer, answer_key, correct, label, …. If a column holds
+    objects, name a key with a dot, such as question.stem.
 
-    Exit codes: 1 if a test failed or is not testable; 2 if nothing could be run because of an error.
+    Exit codes: 1 if a test failed or a data set is not testable; 2 if nothing could be run because of an error.
     """
     from harness.cli.run import execute
     from harness.contamination.option_tests import option_sweep, option_tests
@@ -140,7 +140,7 @@ def _show(by_model: Mapping[str, Sequence[OptionTest]], alpha: float) -> None:
     console.print(
         "likeliest: questions whose published order is the likeliest of all that were compared. p: exact, if the "
         "authors drew each question's order of options at random; corrected over the model's data sets by Holm, level "
-        f"{alpha:g}. not testable: the text alone shows that options have an order of their own, or there are too few "
+        f"{alpha:g}. not testable: the text alone shows that the options are not in random order, or there are too few "
         "questions for any p-value below the level. If no dependence is found, that shows nothing.",
         style="dim",
     )

@@ -44,8 +44,8 @@ def show_report(report: Report, console: Console) -> None:
         "depends on its order too, so nothing is claimed. not testable: there are too few examples for any p-value "
         "below the level, or the text alone shows that the order is not exchangeable; no model was asked. A "
         "dependence on the published order does not show how much a score gained by it. If no dependence is found, "
-        "that shows nothing. computed: without answers from the response cache, and without beginnings of texts that "
-        "the model had read for another request.",
+        "that shows nothing. computed: tokens that the model computed, so not those of answers from the response cache "
+        "or of prefixes that it had already read for another request.",
         style="dim",
     )
 
@@ -117,12 +117,12 @@ def _show_family(family: TestFamily, console: Console) -> None:
         }
         shown = ", ".join(f"{name} {shown_p(value)}" for name, value in combined.items() if value is not None)
         untestable = any(not test.testable and not test.control for test in family.tests)
-        print_note(console, f"all together{' but those not testable' if untestable else ''}, p: {shown}")
+        print_note(console, f"all {'testable ones ' if untestable else ''}together, p: {shown}")
     console.print()
 
 
 def _cost_line(tests: Iterable[JudgedTest]) -> str:
-    """Return what a family's tests asked for and what the model computed; '' where nothing was asked."""
+    """Return the requests and tokens of a family's tests, and the tokens computed; '' if nothing was asked."""
     asked = [test for test in tests if (test.found.get("cost") or {}).get("requests")]
     if not asked:
         return ""
@@ -231,10 +231,10 @@ def _look_notes(looks: Mapping[str, Any], cost: Mapping[str, Any], *, every: boo
     first = f"first look p = {shown_p(looks['first_log10_p'])} (at {looks['share']:g} of the level)"
     if looks["second"]:
         more = looks.get("second_cost") or {}
-        spent = f"{_tokens(cost)} asked for, of them {_tokens(more)} for the second look"
+        spent = f"{_tokens(cost)} requested, {_tokens(more)} of them for the second look"
         yield f"{first}, second look p = {shown_p(looks.get('second_log10_p'))}: {spent}"
     elif every:
-        yield f"{first}, no second look needed: {_tokens(cost)} asked for"
+        yield f"{first}, no second look needed: {_tokens(cost)} requested"
 
 
 def _tokens(cost: Mapping[str, Any]) -> str:

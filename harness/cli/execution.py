@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """What the command line says about the execution of runs."""
+    """Command-line options about the execution of runs."""
 
     data_dir: Path | None
     """The data folder."""
@@ -33,18 +33,18 @@ class Execution:
     runtimes: Path | None
     """A table of latencies."""
     max_declined: float | None
-    """Share of examples that may be declined."""
+    """Largest share of examples that may be declined."""
     executor: str | None
     """Where to run, with the address of a Ray cluster if one was given."""
     listeners: tuple[str, ...]
-    """What gets each run as it ends."""
+    """Listeners, which get each run when it ends."""
     reuse_across_gpus: bool
-    """True to take answers that another kind of GPU gave."""
+    """True to use cached answers from another kind of GPU."""
     allow: tuple[str, ...]
-    """Permissions of metrics."""
+    """Permissions given to metrics."""
 
     def settings(self, sweep: Sweep, registry: Registry, *, force: bool = False) -> Settings:
-        """Return the folders, tables and limits with which a sweep is executed.
+        """Return the folders, tables and limits for executing a sweep.
 
         Raises:
             HarnessError: A table has errors.
@@ -65,7 +65,7 @@ def execution_options(command: Callable[..., None]) -> Callable[..., None]:
     """Add the options of :class:`Execution`, which the command gets as ``execution``.
 
     Raises:
-        click.UsageError: ``--address`` is given with another executor than Ray.
+        click.UsageError: ``--address`` is given with an executor that is not Ray.
     """
 
     @wraps(command)

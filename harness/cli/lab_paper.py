@@ -125,7 +125,7 @@ def paper_command(
             raise click.UsageError(" ".join(problems.values()))
         wanted = [name for name in wanted if name not in problems]
         for name, problem in problems.items():
-            say(f"Without {name}: {problem}", err=True)
+            say(f"Leaving out {name}: {problem}", err=True)
     registry = default_registry()
     runs: list[RunSpec] = []
     if "table2" in wanted:
@@ -133,7 +133,7 @@ def paper_command(
         runs, registry = benchmark_runs(tested, "table2", paper.examples)
     if missing := missing_data(paper, wanted, models, runs, registry):
         lines = "\n".join(f"  {line}" for line in missing)
-        raise DataError(f"nothing was trained or tested, since data are missing:\n{lines}")
+        raise DataError(f"nothing was trained or tested, because data are missing:\n{lines}")
     checkpoints = paper.checkpoints([name for name in wanted if name != "table2" or not models])
     suites = paper.suites(wanted, registry)
     draws_seconds = simulation_seconds(paper.output / "false-alarms", draws, seed) if SIMULATED in wanted else 0.0
@@ -154,7 +154,7 @@ def paper_command(
                 records[suite] = sorted(finished, key=lambda record: places[record.name])
             else:
                 records[suite] = run_suite(output, suite, suites[suite])
-        if name == SIMULATED:  # the last one; what the others show can be seen while it takes its time
+        if name == SIMULATED:  # comes last and is slow, so the plots of the other exhibits are drawn before
             draw(output, pictures)
             with simulation_progress(name) as progress:
                 _show(name, _table(name, paper, records, draws, progress), output, format_)

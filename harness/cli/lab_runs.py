@@ -111,7 +111,7 @@ def run_specs(
 
 @contextmanager
 def simulation_progress(name: str) -> Iterator[Callable[[int, int], None]]:
-    """Yield a function of the draws that are done and of all: a bar on a terminal, else a line every half minute."""
+    """Yield a function that shows how many draws are done: as a bar on a terminal, else a line every half minute."""
     console = make_console(err=True)
     if console.is_terminal:
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())

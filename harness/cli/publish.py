@@ -62,7 +62,7 @@ def publish_command(
     """Upload the runs of RESULTS to a data set repository on the Hugging Face Hub, in one commit.
 
     RESULTS is a results folder, a suite's folder or a run's. Nothing is uploaded without --yes. A repeated upload
-    changes only files that differ; files of suites that are not in RESULTS stay as they are. Other runs of the suites
+    changes only files that differ. Files of suites that are not in RESULTS stay as they are. Other runs of the suites
     in RESULTS are removed from the repository.
     """
     from harness.exports.hub_results import HubOptions

@@ -89,7 +89,7 @@ def read_sweep(
     Args:
         sweep: A file, or the name of a sweep that comes with the harness; None for entries.
         entries: Entries of runs.
-        overrides: What replaces parts of the sweep; for entries it has the models.
+        overrides: Values that replace parts of the sweep; with entries, they include the models.
         warn: False to show no warnings.
 
     Raises:
@@ -124,16 +124,16 @@ def _read_named(
 
 
 def check_source(sweep: str | None, entries: Sequence[str], advice: str, rest: str) -> None:
-    """Refuse a command line without a sweep and entries, with both, or with a scenario in place of a sweep.
+    """Refuse a command line with neither a sweep nor entries, with both, or with a scenario in place of a sweep.
 
     Args:
-        sweep: What was named as the sweep.
+        sweep: The argument SWEEP.
         entries: Entries of runs.
-        advice: What to name.
-        rest: What else the command needs for a scenario that is used by itself.
+        advice: What to name, for the message.
+        rest: Further arguments that the command needs with ``-r SCENARIO``.
 
     Raises:
-        click.UsageError: It is one.
+        click.UsageError: The command line is one of these.
     """
     if (sweep is None) == (not entries):
         raise click.UsageError(advice)

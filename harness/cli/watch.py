@@ -25,8 +25,8 @@ _SECONDS = click.FloatRange(min=0, min_open=True)
 def _refuse_model(context: click.Context, option: click.Parameter, given: Sequence[str]) -> None:
     if given:
         raise click.UsageError(
-            "watch has no -m, because its models are the checkpoints. To set their backend or settings, name one model "
-            'in the sweep, for example models: [{name: "vllm:any", dtype: bfloat16}].'
+            "watch does not take -m, because its models are the checkpoints. To set their backend or settings, name "
+            'one model in the sweep, for example models: [{name: "vllm:any", dtype: bfloat16}].'
         )
 
 
@@ -41,7 +41,7 @@ def _refuse_model(context: click.Context, option: click.Parameter, given: Sequen
     hidden=True,
     expose_value=False,
     callback=_refuse_model,
-    help="Refused: the models are the checkpoints.",
+    help="Not accepted, because the models are the checkpoints.",
 )
 @click.option("--until", type=click.IntRange(min=0), metavar="STEP", help="Stop after the checkpoint of this step.")
 @click.option(

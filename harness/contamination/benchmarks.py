@@ -17,7 +17,7 @@ class Benchmark:
     name: str
     """The benchmark's name: that of its scenario."""
     files: tuple[JudgedTest, ...]
-    """The tests of its files that count; all of them can be tested."""
+    """The tests that count, one for each testable file."""
     log10_p: float
     """Log10 of Fisher's combination of the files."""
     log10_p_holm: float

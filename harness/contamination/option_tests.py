@@ -86,7 +86,7 @@ def option_sweep(
     Args:
         models: The models, ``backend:identifier``.
         data: Scenarios in shorthand, or paths of files of questions.
-        columns: The columns of the files, as parameters of the scenario of such files; without them they are guessed.
+        columns: The columns of the files, as parameters of the scenario for such files; others are guessed.
         orders: Most orders of a question's options to compare.
         alpha: The level.
         suite: The name of the suite.

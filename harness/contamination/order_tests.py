@@ -1,8 +1,8 @@
 """Tests of the published order among runs: which belong together, and what each one shows.
 
 The tests of one model's data sets are a family, in which each published order counts once. Tests that share an order
-repeat one hypothesis with another seed, another rendering, other shards or in another file: such re-tests are listed,
-but neither corrected for nor combined. The same holds for controls, and for orders that cannot be tested. The files of
+repeat one hypothesis with another seed, rendering, file or set of shards: such re-tests are listed, but left out of
+corrections and combinations. The same holds for controls, and for orders that cannot be tested. The files of
 one benchmark, such as MMLU's subjects, are a family of their own; in their model's family they are one test, whose
 p-value is Fisher's combination of the files that can be tested.
 """
@@ -175,7 +175,7 @@ class OrderTest:
     def shares_order(self, other: OrderTest) -> bool:
         """Return True if both tests read the same rows in the same order, or overlapping rows of one data set.
 
-        In different files, rows are the same if their words are; :func:`share_rows` says how many suffice. Runs without
+        In different files, rows are the same if their words are the same, and :func:`share_rows` decides. Runs without
         ``row_digests`` are compared as whole files, by ``order_hash``.
         """
         ours, theirs = self.found.get("order_hash"), other.found.get("order_hash")
@@ -196,7 +196,7 @@ class JudgedTest(OrderTest):
     retest_of: OrderTest | None = None
     """The test of the same order that counts instead of this one; None for one that counts itself."""
     retests: tuple[OrderTest, ...] = ()
-    """The re-tests that this test counts for."""
+    """The re-tests of the same order, for which this test counts."""
     corrected_with: tuple[OrderTest, ...] = ()
     """The tests of its model that count, itself among them."""
     family: str = ""
@@ -226,7 +226,7 @@ class JudgedTest(OrderTest):
 
     @property
     def unsettled(self) -> bool:
-        """True if other shuffles might well change the verdict: it differs between the ends of ``spread``."""
+        """True if other shuffles are likely to change the verdict: it differs between the ends of ``spread``."""
         if not self.counts or self.spread is None:
             return False
         strong, weak = map(self._detected_at, self.spread)
@@ -331,11 +331,11 @@ def judged_tests(records: Iterable[RunRecord]) -> dict[str, list[JudgedTest]]:
 def representatives(tests: Sequence[OrderTest]) -> dict[OrderTest, OrderTest]:
     """Return, for each of one model's targets, or of its controls, the test that counts for its order.
 
-    No p-value decides: a test counts unless it shares an order with one that was started earlier and counts. Two files
+    P-values play no part: a test counts unless it shares an order with one that was started earlier and counts. Two files
     of a benchmark both count, although each shares its rows with a later file of the whole benchmark.
 
     Args:
-        tests: Those whose order can be tested, which is known before any model is asked.
+        tests: The tests whose order can be tested, which is known before any model is asked.
     """
     found: dict[OrderTest, OrderTest] = {}
     counting: list[OrderTest] = []
@@ -349,9 +349,9 @@ def representatives(tests: Sequence[OrderTest]) -> dict[OrderTest, OrderTest]:
 def combined(files: Sequence[OrderTest]) -> float:
     """Return log10 of the p-value of a benchmark's testable files together, by Fisher.
 
-    A file in random order fails the diagnostics with a probability of 0.01 at most. If it is then left out, not
-    repaired, p-values of files that pass are at most t with a probability of t / 0.99 at most, and of 57 such files
-    Fisher's p is at most 0.01 with a probability of 0.0118 at most.
+    A file in random order fails the diagnostics with a probability of at most 0.01. If such files are left out and not
+    repaired, the p-value of a file that passes is at most t with a probability of at most t / 0.99, and Fisher's p for
+    57 such files is at most 0.01 with a probability of at most 0.0118.
     """
     return fisher([test.log10_p for test in files])
 
@@ -382,7 +382,7 @@ def _files(counting: Sequence[OrderTest]) -> dict[str, list[OrderTest]]:
 
 
 def _judged(tests: Sequence[OrderTest], counting: Mapping[OrderTest, OrderTest]) -> list[JudgedTest]:
-    """Judge one model's tests, given for each model's test the one that counts for its order."""
+    """Judge one model's tests; ``counting`` has the test that counts for the order of each test of all models."""
     counted = tuple(test for test in tests if counting.get(test) is test and not test.control)
     p_values, benchmarks = corrected(counted)
     retests: dict[OrderTest, list[OrderTest]] = {}
@@ -412,9 +412,9 @@ def _judged(tests: Sequence[OrderTest], counting: Mapping[OrderTest, OrderTest])
 
 
 def _doubted(order: Sequence[OrderTest], controls: Mapping[OrderTest, Sequence[OrderTest]]) -> bool:
-    """Return True if one of the controls rejects, after Holm over them, though nothing can have been learnt.
+    """Return True if a control rejects, after Holm over the controls, although its order cannot have been learnt.
 
-    They are the same model on other rows of the data set, and other models on the same rows.
+    Controls are the same model on other rows of the data set, and other models on the same rows.
 
     Args:
         order: A target and its re-tests.

@@ -28,9 +28,9 @@ class TestFamily:
     tests: tuple[JudgedTest, ...]
     """The tests; re-tests and controls follow the target that they belong to."""
     log10_pooled: float | None = None
-    """Log10 p of the re-labelling test of all shards together, which finds a weak but general dependence. It reads the
-    first looks alone: the sets with a second look were chosen by their answers. Like the combinations below, of the
-    targets; None for fewer than two."""
+    """Log10 p of the re-labelling test of all shards together, which finds a weak but general dependence. It uses only
+    first looks, because their answers decide which data sets get a second one. This and the combinations below cover
+    the targets, and are None for fewer than two."""
     log10_fisher: float | None = None
     """Fisher's combination of the p-values."""
     log10_cauchy: float | None = None

@@ -107,10 +107,10 @@ def only_generating(models: Sequence[str], plugins: tuple[Path, ...] = ()) -> li
 
 
 def scenario_of(data: str, registry: Registry, job: str) -> str | dict[str, str]:
-    """Return the scenario of a target: that for files, which has a job, with the file's path; or one in shorthand.
+    """Return the scenario of DATA: for a file, the scenario that has the job, with the path; else the shorthand itself.
 
     Raises:
-        DataError: It looks like a file, and does not exist.
+        DataError: It looks like a file that does not exist.
     """
     file = Path(data)
     if file.is_file() and file.suffix not in {".yaml", ".yml"}:

@@ -44,7 +44,7 @@ class UnsealedTest:
     found: Mapping[str, Any] = field(default_factory=dict)
     """The metric's details, as in run.json."""
     cut: CutAnswers | None = None
-    """Of the dye test, the answers that ended too early to be read; None if there are none."""
+    """Answers of the dye test that ended too early to be read; None if there are none."""
     error: str = ""
     """Why the test failed; empty if it did not."""
 
@@ -55,7 +55,7 @@ class UnsealedTest:
 
     @property
     def note(self) -> str:
-        """Why it failed or cannot be tested, or which answers were cut; usually empty."""
+        """Why the test failed or was not possible, or which answers were cut; usually empty."""
         if self.error:
             return f"{TESTS[self.kind]} failed: {self.error}"
         if self.why_not_testable:
@@ -94,7 +94,7 @@ class CutAnswers:
     max_tokens: int
     """Most tokens of an answer."""
     enough_tokens: int
-    """A ``max_tokens`` that should do, from the length of the options."""
+    """A ``max_tokens`` that should be enough, estimated from the length of the options."""
     unfinished_reasoning: int
     """The number that ended while the model was still reasoning, which ``max_tokens`` does not limit."""
 
@@ -103,7 +103,7 @@ class CutAnswers:
         if self.cut:
             told.append(
                 f"{self.cut:,} of {self.answers:,} dye answers were cut at max_tokens {self.max_tokens} before an "
-                f"option could be read, and count as wrong. About {self.enough_tokens} would do: --max-tokens "
+                f"option could be read, and count as wrong. About {self.enough_tokens} should be enough: --max-tokens "
                 f"{self.enough_tokens}."
             )
         if self.unfinished_reasoning:
@@ -115,10 +115,10 @@ class CutAnswers:
 
 
 def cut_answers(found: Iterable[Mapping[str, Any]], key: SealKey) -> CutAnswers | None:
-    """Return which answers of dye tests were cut, given the metric's details; None if none were.
+    """Return how many answers of dye tests were cut, given the metric's details; None if none were.
 
     Args:
-        found: The details of tests with the same key, or of keys whose options are about as long.
+        found: The details of tests with this key, or with keys whose options have about the same length.
         key: The key.
     """
     tests = [one for one in found if one.get("max_tokens")]
@@ -131,7 +131,7 @@ def cut_answers(found: Iterable[Mapping[str, Any]], key: SealKey) -> CutAnswers 
 
 
 def dye_advice(key: SealKey, registry: Registry) -> str:
-    """Return which ``max_tokens`` the dye test of a key needs; empty for a key without dye."""
+    """Return advice on ``max_tokens`` for the dye test of a key; empty for a key without dye."""
     options = _dye_options(key)
     if not options:
         return ""
@@ -177,7 +177,7 @@ def unsealing_sweep(
     context: int | None = None,
     max_tokens: int | None = None,
 ) -> tuple[Sweep, Registry]:
-    """Return the checked sweep that asks models everything that a key allows; see :func:`unsealing_runs`.
+    """Return the checked sweep with all tests that a key allows; see :func:`unsealing_runs`.
 
     Raises:
         DataError: The key allows no test.
@@ -198,7 +198,7 @@ def unsealing_runs(
     copies: int | None = None,
     max_tokens: int | None = None,
 ) -> list[dict[str, Any]]:
-    """Return the runs of a sweep that ask everything that a key allows.
+    """Return the runs of a sweep with all tests that a key allows.
 
     Args:
         key: The key.
@@ -206,7 +206,7 @@ def unsealing_runs(
         published: The published file.
         registry: Knows the plugins.
         context: Context length of the test of the order, in tokens; None for the model's window.
-        copies: Number of copies in the model's training text, where it is known; it is only recorded.
+        copies: Number of copies in the model's training text, if known; it is only recorded.
         max_tokens: Most tokens of an answer to a dye question; None for the scenario's own.
 
     Raises:

@@ -51,7 +51,7 @@ class BestOf:
 
 NO_VALUE = "no_value"
 """Key of a metric's details: why it gives no number, for example ``not testable: with 4 examples no p-value …``. Tables
-show what is before the colon, and notes all of it."""
+show the part before the colon; notes show all of it."""
 
 
 class RunMetric(ABC):
@@ -89,8 +89,8 @@ class RunMetric(ABC):
     def details(self) -> Mapping[str, Any]:
         """Return further results as JSON values, such as the bins of a diagram; they are stored in run.json.
 
-        If there can be no numbers for a reason that is not an error, :data:`NO_VALUE` has it. The run then succeeds,
-        and results show the reason in the place of a number.
+        If there are no numbers for a reason that is not an error, give it under the key :data:`NO_VALUE`. The run then
+        succeeds, and results show the reason instead of a number.
         """
         return {}
 

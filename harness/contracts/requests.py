@@ -275,9 +275,9 @@ class Response(_Pickled):
     completion_tokens: int | None = None
     """Number of tokens generated or scored; None if unknown."""
     computed_tokens: int | None = field(default=None, compare=False)
-    """Of both, the tokens that the model computed for this request: without a beginning that it had read for another
-    request (a prefix cache). A text that is read in overlapping windows counts the tokens of each. None if unknown, or
-    if it is all of them. It is neither stored in the response cache nor with the examples.
+    """Tokens of prompt and completion that the model computed for this request, without a prefix that it had already
+    read for another request (a prefix cache). If a text is read in overlapping windows, the tokens of each window
+    count. None if unknown, or if all tokens were computed. Stored neither in the response cache nor with the examples.
     """
     seconds: float = 0.0
     """This request's share of the model's wall time, in seconds; 0.0 if unknown."""

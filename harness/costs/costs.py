@@ -21,8 +21,8 @@ def costs(
 
     - Answers from the cache count at their original cost; ``cached_share`` is their share.
     - ``computed_tokens`` are the tokens that the model computed since the run was started: without answers from the
-      cache or of equal requests, and without beginnings that the model had read for another request (a prefix cache),
-      where it says so. All other numbers are those of the requests as they were asked.
+      cache, repeated requests, and prefixes that the model had already read for another request (a prefix cache), if it
+      reports them. All other numbers cover all requests.
     - ``tokens_per_second`` is completion tokens by the model's seconds.
     - ``model_flops`` is 2 · parameters · tokens, of prompt and completion alike: a multiplication and an addition for
       each parameter and token, without the part of attention that grows with the context (Kaplan et al. 2020, section

@@ -21,8 +21,8 @@ class Usage:
     completion_tokens: int = 0
     """Tokens generated or scored."""
     computed_tokens: int = 0
-    """Tokens of both kinds that were computed since the run was started: none of cached answers, and none of beginnings
-    that the model had read for another request, where it says so.
+    """Tokens of both kinds that were computed since the run was started, without cached answers and without prefixes
+    that the model had already read for another request, if it reports them.
     """
     batched: int = 0
     """Number of answers that came in batches."""

@@ -55,10 +55,10 @@ class HubData(Data):
             yield Row(values, file=f"{self.label} {name}", number=number)
 
     def check_reachable(self) -> None:
-        """Refuse a data set that is not in the cache while the Hub cannot be reached.
+        """Check that the data set is in the cache or the Hub can be reached.
 
         Raises:
-            DataError: It is one.
+            DataError: Neither is true.
         """
         if self.hub.splits and prepared_folder(self.hub) is None and not hub_reachable():
             self._table(next(iter(self.hub.splits.values())))  # the library may find it in other ways

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class CannotHoldError(HarnessError):
-    """A format has no place for something that a run needs there, so the run is not exported.
+    """A format cannot hold something that a run needs, so the run is not exported.
 
     Args:
         message: What the format cannot hold and why; it follows ``RUN: not exported:``.
@@ -26,7 +26,7 @@ class ExportReport:
         runs: Number of runs that were exported.
         left_out: How many things of each kind the format has no place for.
         unsupported: For each run that the format cannot hold, a sentence that says why.
-        refused: For each run that could not be exported for another reason, such as damaged examples, that reason.
+        refused: For each run that could not be exported for another reason, such as damaged examples, the reason.
         notes: Sentences that a user should read.
     """
 

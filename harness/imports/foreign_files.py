@@ -13,7 +13,7 @@ from harness.errors import DataError
 from harness.storage.regular_files import open_regular
 
 LONGEST_FILE = 1 << 30
-"""Bytes of the longest file that is read as a whole; its values take several times as much memory."""
+"""Bytes of the longest file that is read into memory; its values take several times as much memory."""
 LONGEST_LINE = 64 << 20
 """Bytes of the longest line of a JSON lines file."""
 
@@ -38,8 +38,8 @@ def read_json(file: Path, what: str, advice: str = "") -> Any:
 
     Args:
         file: The file.
-        what: What it should be, for messages.
-        advice: What to do with a file that is too long.
+        what: What kind of file it should be, for messages.
+        advice: What to do if the file is too long.
 
     Raises:
         DataError: It is missing, longer than :data:`LONGEST_FILE`, or not JSON.
@@ -50,7 +50,7 @@ def read_json(file: Path, what: str, advice: str = "") -> Any:
     except OSError as error:
         raise DataError(f"cannot be read ({error.strerror or error}).", file=file) from error
     if len(content) > LONGEST_FILE:
-        too_long = f"is longer than {LONGEST_FILE >> 20:,} MiB, the most that is read of {what}."
+        too_long = f"is longer than {LONGEST_FILE >> 20:,} MiB, the limit for {what}."
         raise DataError(f"{too_long} {advice}".strip(), file=file)
     with understood(file, what):
         return json.loads(content.decode("utf-8"))

@@ -55,7 +55,7 @@ class _Setup:
     perturbations: tuple[str, ...] = ()
     seed: int = 0
     run: str | None = None
-    """Tells apart what the rest does not."""
+    """Distinguishes setups that are otherwise equal."""
 
 
 def _count(value: Any) -> int | None:
@@ -253,7 +253,7 @@ def _card_runs(file: Path, suite: str, model: str | None, metric: str | None) ->
                     continue
                 found = True
                 about = {"config": config, "split": split, "revision": revision}
-                if alike[replace(setup, run=None)] > 1:  # else the run tells nothing apart, and models share a column
+                if alike[replace(setup, run=None)] > 1:  # otherwise models share a column
                     about["run"] = setup.run
                 source = next((one.source.model_dump(exclude_none=True) for one in results if one.source), None)
                 origin = {"program": "the Hub", "source": source, "task": dataset, "files": [identity(file)]}
@@ -267,7 +267,7 @@ def _card_runs(file: Path, suite: str, model: str | None, metric: str | None) ->
 
 
 def _card_stats(results: Sequence[_Result], split: Split) -> dict[_Setup, list[Stat]]:
-    """Return the statistics of a data set, apart for each setup that this harness writes.
+    """Return the statistics of a data set, separately for each setup that this harness writes.
 
     Raises:
         DataError: One metric has two values in one setup.

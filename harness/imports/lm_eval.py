@@ -5,7 +5,7 @@ method is ``lm-eval`` with the kind of its output. Metrics keep their names afte
 unless it is ``none``. Metrics that ours declare as defined alike get our name as well; those that are alike for scored
 options only, if no two options tie for the best score.
 
-Files that this harness wrote keep the scenario, method, metrics and instances of their run, and so its column.
+Files that this harness wrote keep the scenario, method, metrics and instances of their run, and so share its column.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from harness.plugins.registry import Registry
 
 
 def is_own(written: Mapping[str, Any], task: str) -> bool:
-    """Return True if this harness wrote a results file, and the task is the whole of a run's main task.
+    """Return True if this harness wrote a results file, and the task is the main task of a run.
 
     Perturbed copies, other splits and single train trials are tasks of their own.
     """

@@ -34,8 +34,8 @@ def read_samples(
     Args:
         task: The task's name.
         rows: The lines.
-        config: The task's.
-        known: Our metrics by their names.
+        config: The task's config.
+        known: Our metrics by name.
         own: True if this harness wrote the lines for a run's main task.
     """
     found: dict[str, Scored] = {}

@@ -20,7 +20,7 @@ from harness.inference.salvage import unpack
 from harness.storage.encoding import decode_response, encode_order, encode_request, encode_response
 
 GPU = "gpu"
-"""Key of a fingerprint: the kinds of GPU, where they change answers, as they do in 16 bits."""
+"""Key of a fingerprint: the kinds of GPU, if they can change answers, as with 16-bit weights."""
 
 _UNREADABLE = (ValueError, TypeError, KeyError, AttributeError, RecursionError)
 """Exceptions that decoding a damaged value can raise."""
@@ -57,17 +57,17 @@ class CachedAnswer:
 
 
 def asked_model(name: str, fingerprint: Mapping[str, Any], used: int | None = None) -> CachedModel:
-    """Return a model that is asked now, or was at the time ``used``."""
+    """Return a model that is asked now, or that was asked at the time ``used``."""
     digest = fingerprint_digest(name.partition(":")[0], fingerprint)
     return CachedModel(digest, name, dict(fingerprint), int(time.time()) if used is None else used)
 
 
 def of_other_gpus(model: bytes, known: Iterable[CachedModel]) -> list[tuple[bytes, str]]:
-    """Return the models that differ from a model only in the kind of GPU, each with that kind, in its order.
+    """Return the models that differ from a model only in the kind of GPU, each with that kind, sorted by it.
 
     Args:
         model: The model's digest.
-        known: All models, that one among them.
+        known: All models, including that one.
     """
     known = list(known)
     own = {_apart_from_gpu(one) for one in known if one.digest == model}
@@ -103,7 +103,7 @@ def unpack_response(value: bytes) -> Response:
 
 
 def fingerprint_digest(backend: str, fingerprint: Mapping[str, Any]) -> bytes:
-    """Return a digest of everything in a model that changes its answers.
+    """Return a digest of everything about a model that changes its answers.
 
     Args:
         backend: The backend's name.

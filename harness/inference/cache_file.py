@@ -60,11 +60,12 @@ class CacheFile:
 
     Attributes:
         path: The file.
-        database: The connection to it; a new one once the file was replaced.
+        database: The connection to it; a new one after the file was replaced.
 
     Args:
         path: The file.
-        merging: True to write what is in no other file once it is here: each transaction waits for the disk.
+        merging: True if the answers will be in no other file after they are written: each transaction then waits for
+            the disk.
 
     Raises:
         CacheError: The file cannot be opened, or is of another version.
@@ -84,7 +85,7 @@ class CacheFile:
         """Return what an action returns; if the file is damaged, replace it and try once more.
 
         Args:
-            what: What the action does, as a participle, for the error.
+            what: What the action does, as a participle such as ``read``, for the error.
             action: Uses the connection that it is given.
 
         Raises:
@@ -116,7 +117,7 @@ class CacheFile:
         try:
             if now[""] is None:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
-                for suffix, identity in now.items():  # a log that was left behind would be played into the new file
+                for suffix, identity in now.items():  # a log that was left behind would be applied to the new file
                     if identity is not None and identity == before[suffix]:
                         self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
             old, self.database = self.database, self._open()
@@ -163,8 +164,8 @@ class CacheFile:
             network = network_file_system(self.path)
             if network is None:
                 _set_journal(database, "WAL")
-                # NORMAL can lose the last transactions in a power cut, never in a killed process, and never
-                # consistency.
+                # With NORMAL, a power cut can lose the last transactions, but a killed process cannot, and the file
+                # stays consistent.
                 database.execute(f"PRAGMA synchronous={'FULL' if self._merging else 'NORMAL'}")
             else:
                 self._avoid_log(database, network)
@@ -196,7 +197,7 @@ class CacheFile:
 
         if state() == (0, 0):
             database.execute("BEGIN IMMEDIATE")
-            if state() == (0, 0):  # no other process was faster
+            if state() == (0, 0):  # no other process has done so
                 for statement in _SCHEMA:
                     database.execute(statement)
                 database.execute(f"PRAGMA user_version={VERSION}")
@@ -223,7 +224,7 @@ class CacheFile:
         return database
 
     def _roll_back(self) -> None:
-        with suppress(sqlite3.ProgrammingError):  # closed, since its replacement could not be opened
+        with suppress(sqlite3.ProgrammingError):  # already closed if its replacement could not be opened
             if self.database.in_transaction:
                 self.database.execute("ROLLBACK")
 

@@ -246,7 +246,7 @@ def _hidden_failures(group: Group, names: Mapping[str, str]) -> dict[str, list[R
 
 
 def _only_untestable(counting: Counting) -> bool:
-    """Return whether all runs without a failure tested data that cannot be tested."""
+    """Return whether all finished runs of a column without numbers are tests of a published order."""
     runs = [run for subruns in counting.values() for run in subruns.values() if run.status == "ok"]
     return bool(runs) and all(map(is_order_test, runs))
 

@@ -95,7 +95,7 @@ class Cell:
 
     @property
     def no_value_word(self) -> str:
-        """What to show in the place of a number, ``not testable``; '' if there is one, or all sub-runs failed."""
+        """What to show instead of a number, such as ``not testable``; '' if there is one or all sub-runs failed."""
         return self.no_value[0].error.partition(":")[0] if self.mean is None and self.no_value else ""
 
     @property

@@ -39,12 +39,12 @@ class Change:
     p: float
     """The p-value of the hypothesis that nothing changed."""
     could_show: float | None
-    """The smallest true change that is shown with a power of 0.8 after Holm's correction; None if none is, or over
-    prompts."""
+    """The smallest true change that is shown with a power of 0.8 after Holm's correction; None if there is none, or
+    if the error is over prompts."""
     paired: bool
     """True if the same instances are compared under the same prompts; False if their scores are unknown."""
     over_prompts: bool = False
-    """True if the error allows for differences between variants of a prompt. A few prompts do not tell what a
+    """True if the error allows for differences between variants of a prompt. A few prompts are too few to say what a
     comparison could show."""
 
 
@@ -88,9 +88,9 @@ class SeriesChanges:
 
     @property
     def needed(self) -> int | None:
-        """Number of instances with which a typical true change is shown with a power of 0.8.
+        """Number of instances needed to show a typical true change with a power of 0.8.
 
-        None without a signal, or over prompts, whose part of the error does not depend on the instances.
+        None without a signal, or if errors are over prompts, whose part does not depend on the number of instances.
         """
         signal = self.signal
         if self.over_prompts or signal is None or not signal.signal or not signal.noise or not self.count:
@@ -227,7 +227,7 @@ class _Part:
 def _paired(earlier: RunRecord, later: RunRecord) -> _Part | None:
     """Return the comparison of two runs on the instances that both scored; None if there are none.
 
-    Of variants of a prompt, those are compared that both have.
+    If there are variants of a prompt, those that both have are compared.
     """
     try:
         variants = matched_prompts(earlier, later)
@@ -245,7 +245,7 @@ def _paired(earlier: RunRecord, later: RunRecord) -> _Part | None:
 def _compared(
     runs: tuple[InstanceScores, ...], scales: tuple[Scale | None, ...], metric: str, prompts: tuple[str, ...]
 ) -> _Part | None:
-    """Return the comparison of two checkpoints' scores, which a site that is built again and again asks for each time.
+    """Return the comparison of two checkpoints' scores; cached, because a site that is rebuilt needs it every time.
 
     Args:
         runs: The scores of the earlier checkpoint under each prompt, then those of the later.
@@ -258,7 +258,7 @@ def _compared(
         return None
     scale = common_scale(scales, float(table.min()), float(table.max()))
     if scale is not None:
-        table = table.clip(*scale.bounds)  # they are kept with 32 bits
+        table = table.clip(*scale.bounds)  # they are stored with 32 bits
     before, after = table[:, : len(prompts)], table[:, len(prompts) :]
     names = list(map(str, keys.tolist()))
     members = None if clusters is None else clusters.tolist()

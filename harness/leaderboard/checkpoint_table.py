@@ -192,5 +192,5 @@ def _notes(found: ColumnChanges, title: str) -> Iterator[str]:
     if varied:
         yield (
             f"{title}, {', '.join(varied)}: over the variants of the prompt that both checkpoints have. A few prompts "
-            "do not tell what a comparison could show."
+            "are too few to say what a comparison could show."
         )

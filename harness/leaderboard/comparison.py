@@ -109,7 +109,7 @@ def compare_runs(
 
     Args:
         first: A run, or repeats and variants of a prompt as one
-            (:func:`harness.leaderboard.prompt_variants.counting_run`). Of variants, those are compared that both have,
+            (:func:`harness.leaderboard.prompt_variants.counting_run`). Variants that both runs have are compared,
             and the interval and the test allow for differences between prompts if there are at least three.
         second: Another of the same scenario.
         metric: The score; the runs' main metric by default.

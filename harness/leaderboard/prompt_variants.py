@@ -104,7 +104,7 @@ def _effects(stats: Sequence[Stat], scores: _Scores | None) -> ConditionEffects:
     table, clusters = scores
     scale = common_scale((stat.scale for stat in stats), float(table.min()), float(table.max()))
     if scale is not None:
-        table = table.clip(*scale.bounds)  # they are kept with 32 bits
+        table = table.clip(*scale.bounds)  # they are stored with 32 bits
     return condition_effects(table, scale, None if clusters is None else clusters.tolist())
 
 

@@ -86,7 +86,7 @@ def _if_too_long(run: RunRecord, registry: Registry) -> str:
 
 
 def _shortened_note(model: str, runs: Sequence[RunRecord], effect: str) -> str:
-    """Return how many prompts of a model's runs were too long for it, in which runs, and the effect."""
+    """Return a sentence that says how many prompts were too long for a model, in which runs, and with what effect."""
     counts = [(run.efficiency["truncated_examples"], run.efficiency.get("examples", 0), run.name) for run in runs]
     if len(runs) == 1:
         count, of, name = counts[0]

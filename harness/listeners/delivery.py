@@ -194,7 +194,7 @@ class Deliveries:
         box.sent.add(box.given)
 
     def _attempt(self, box: _Mailbox, do: Callable[[], None]) -> None:
-        """Do something unless the listener has failed before; record why it fails."""
+        """Call a function unless the listener has failed before; if it fails, record why."""
         if box.failure:
             return
         try:

@@ -1,4 +1,4 @@
-"""Which runs each listener was given, so that none is left out and few are sent twice."""
+"""Which runs each listener has received, so that none is left out and few are sent twice."""
 
 from __future__ import annotations
 

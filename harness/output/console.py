@@ -48,7 +48,7 @@ def make_console(*, err: bool = False, file: IO[str] | None = None, width: int =
 
 
 def print_note(console: Console, note: str, *, indent: int = 2, style: str = "") -> None:
-    """Print a line below a table, folded at spaces to the console's width; as one line for a program."""
+    """Print a note below a table, wrapped at the console's width; as one line if a program reads the output."""
     if is_flat(console):
         console.print(Text(" " * indent + note, style), soft_wrap=True)
         return

@@ -164,7 +164,7 @@ def adapter(
     A method whose answers only some metrics can read names them: its runs then measure these unless they say
     otherwise, and the first is the main metric. ``report`` is the command that reports on its finished runs, where
     that is not the leaderboard; ``role`` the job for which a command of the harness looks the method up.
-    ``if_too_long`` says what happens to a prompt that is too long for the model, where neither few-shot examples are
+    ``if_too_long`` says what happens to a prompt that is too long for the model, if neither few-shot examples are
     dropped nor the input is cut.
     """
     details = AdapterDetails(tuple(metrics), report, title, short, if_too_long)

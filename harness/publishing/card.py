@@ -82,7 +82,7 @@ def _sections(contents: Contents, repository: str, tables: Mapping[str, str]) ->
 
 
 def _runs(contents: Contents) -> list[Row]:
-    """Return the rows of all runs, with those of other suites, by suite and name."""
+    """Return the rows of all runs, including those of other suites, sorted by suite and name."""
     rows = [*map(run_row, contents.runs), *contents.others.runs]
     return sorted(rows, key=lambda row: (str(row["suite"]), str(row["run"])))
 

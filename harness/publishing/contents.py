@@ -59,7 +59,7 @@ class Contents:
     rows: dict[str, int]
     """Number of rows of each table's file."""
     others: OtherSuites
-    """What the repository keeps of other suites."""
+    """Rows and tables of other suites, which stay in the repository."""
     canary: str
     """Text by which models that were trained on the samples can be recognized; empty without samples."""
     notes: list[str] = field(default_factory=list)
@@ -67,7 +67,7 @@ class Contents:
 
     @property
     def tables(self) -> list[str]:
-        """The tables of the data set, with those of other suites."""
+        """The tables of the data set, including those of other suites."""
         own = {file.split("/")[1] for file in self.rows}
         return [name for name in TABLES if name in own | self.others.tables]
 
@@ -102,7 +102,7 @@ def build_contents(
         samples: True to publish the texts of samples as well.
         site: True to add the web site, which then shows no samples.
         token: The token for the Hub, which must not be in any file.
-        others: What the repository holds of suites that are not among the runs.
+        others: What the repository has of suites that are not among the runs.
 
     Raises:
         HarnessError: A file would hold a secret, two runs could not be told apart, or a file cannot be written.
@@ -148,7 +148,7 @@ def build_contents(
         contents = Contents(folder, public, rows, others, "", notes)
         contents = replace(contents, canary=canary if "samples" in contents.tables else "")
         if site and others.runs:
-            notes.append("the web site shows only the suites that are published now.")
+            notes.append("the web site shows only the suites of this upload.")
         if site:
             _build_site(results, folder / "site", registry)
             for file in sorted((folder / "site").rglob("*")):

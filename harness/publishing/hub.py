@@ -170,7 +170,7 @@ class HubRepository:
             folder: The folder.
             files: Their paths in it, which are those in the repository.
             revision: Compare with this branch or pull request (default: main).
-            belongs: Returns True for a file of a publication that is removed if it is not among ``files``.
+            belongs: Returns True for a file in the repository that is removed if it is not among ``files``.
         """
         there = self._digests(revision)
         same = [file for file in files if file in there and there[file] == _digest(folder / file, there[file])]
@@ -285,7 +285,7 @@ class HubRepository:
             raise PublishError(self._unreachable(error)) from None
 
     def _unreachable(self, error: Exception) -> str:
-        """Return what an error of the network means; Xet's library raises one for answers of the server, too."""
+        """Return the message for a network error; Xet's library also raises one when the server refuses."""
         status = _XET_STATUS.search(str(error))
         if status is None:
             return f"{endpoint()} cannot be reached ({self._brief(error)})."

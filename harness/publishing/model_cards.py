@@ -124,7 +124,7 @@ def propose(results: ModelResults, token: str) -> str | None:
 
 
 def _changes(results: ModelResults, repository: HubRepository, revision: str | None) -> Changes:
-    """Return what to change in the repository, without removals; a card to change is written into the folder."""
+    """Return what to change in the repository, without removals; a changed card is written into the folder."""
     files = list(results.files)
     card = repository.read(CARD, revision)
     merged = None if card is None else merged_card(card, results.index)

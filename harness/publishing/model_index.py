@@ -1,7 +1,7 @@
-"""Our results in the ``model-index`` of a model's card: added to what is there, of which nothing else changes.
+"""Our results in the ``model-index`` of a model's card, added without changing anything else.
 
-Only the lines of our own results are written; comments, order and values of all others stay as they are. A result is
-ours if it names our source. The metrics of one task and data set from one source are one result.
+Only the lines of our own results are written; comments and other results stay as they are, in the same order. A result
+is ours if it names our source. The metrics of one task and data set from one source are one result.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _value(node: yaml.Node | None, key: str) -> yaml.Node | None:
 def _merged(
     head: str, sequence: yaml.SequenceNode, there: list[Any], results: Sequence[Result]
 ) -> tuple[str, list[Any]]:
-    """Return the metadata with the results, and the list of results that they should then have."""
+    """Return the metadata with our results, and the list of results that it should then contain."""
     lines = head.splitlines(keepends=True)
     newline = "\r\n" if lines[0].endswith("\r\n") else "\n"
     indent = " " * sequence.start_mark.column

@@ -1,4 +1,4 @@
-"""The suites of a published data set that a publication leaves as they are."""
+"""The suites of a published data set that an upload does not change."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from harness.publishing.tables import Row
 
 @dataclass(frozen=True, slots=True)
 class OtherSuites:
-    """What a repository holds of suites that are not published now; nothing if it is new."""
+    """What a repository has of suites that are not in this upload; empty for a new repository."""
 
     runs: tuple[Row, ...] = ()
-    """Their rows of the table of runs."""
+    """Their rows in the table of runs."""
     tables: frozenset[str] = frozenset()
-    """The tables that have files of theirs."""
+    """The tables that have files of these suites."""
 
 
 def belongs(file: str, suites: Collection[str]) -> bool:
@@ -37,7 +37,7 @@ def belongs(file: str, suites: Collection[str]) -> bool:
 
 
 def other_suites(hub: HubRepository, suites: Collection[str]) -> OtherSuites:
-    """Return what a repository that ``harness publish`` made holds of other suites.
+    """Return what a repository that ``harness publish`` created has of other suites.
 
     Raises:
         PublishError: A table cannot be read, or the Hub refuses or cannot be reached.

@@ -36,7 +36,7 @@ class Target:
     suites: frozenset[str]
     """The suites that will be published."""
     others: OtherSuites
-    """What it holds of other suites."""
+    """What it has of other suites."""
 
     def changes(self, contents: Contents) -> Changes:
         """Return what a publication would change.
@@ -90,7 +90,7 @@ def publish(contents: Contents, target: Target, *, private: bool, force: bool = 
     if there and not force and TAG not in hub.tags():
         raise PublishError(
             f"{hub.address} was not created by harness publish (its card lacks the tag {TAG}); publish to another "
-            "name, or add --force to replace its README.md and these suites' files in data, results and site."
+            "name, or add --force to replace its README.md and the files of these suites in data, results and site."
         )
     if changes.nothing:
         return Published(changes, False, hub.address)

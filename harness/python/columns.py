@@ -64,7 +64,7 @@ RUNS: Columns = {
         declined="Number of examples that the model declined to answer.",
         prompt_tokens="Tokens of all prompts.",
         completion_tokens="Tokens of all completions.",
-        computed_tokens="Of both, the tokens that the model computed: without cached answers and shared beginnings.",
+        computed_tokens="Prompt and completion tokens that were computed, without cached answers and shared prefixes.",
     ),
     **_columns("number", seconds="Time that the run took, in seconds.", money="Price of its tokens, in `currency`."),
     **_columns("text", currency="Currency of `money`."),

@@ -97,7 +97,7 @@ def evaluate(
 
 
 def check_model_arguments(name: str | None, settings: Any, series: Any, step: Any) -> None:
-    """Refuse arguments of ``evaluate`` about the model that do not fit each other.
+    """Check that the arguments of ``evaluate`` about the model fit each other.
 
     Raises:
         HarnessError: They do not.

@@ -69,7 +69,7 @@ def _runs_of(
 ) -> Iterator[tuple[Path, RunSpec]]:
     """Yield the folders and specs of a training's runs at some steps, by name.
 
-    A suite may have thousands of runs, so that only those are read whose names fit.
+    A suite may have thousands of runs, so only those whose names match are read.
     """
     names: list[str] = []
     with suppress(FileNotFoundError, NotADirectoryError):
@@ -81,14 +81,14 @@ def _runs_of(
         try:
             spec = read_run(results_dir / suite / name).spec
         except DataError:
-            continue  # whoever reads the results is told
+            continue  # reading the results reports it
         place = spec.training_step
         if place and place.series == series and spec.model.name.startswith(f"{BACKEND}:") and wanted(place.step):
             yield results_dir / suite / name, spec
 
 
 def _may_be_of(name: str, start: str, wanted: Callable[[int], bool]) -> bool:
-    """Return False if a run's name says that its model is not such a step of a training; a long name may be cut off.
+    """Return False if a run's name shows that its model is not such a step; a long name may be cut off.
 
     The name of a run is ``SCENARIO,ADAPTER,live-SERIES-step-STEP-DIGEST`` with a digest (:attr:`RunSpec.name`).
     """

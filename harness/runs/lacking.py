@@ -30,7 +30,7 @@ def lacking_data(spec: RunSpec, registry: Registry, data_dir: Path | None) -> st
 
 
 def unreachable_data(spec: RunSpec, registry: Registry, data_dir: Path | None) -> str:
-    """Return a message if a run's data are on the Hub, which cannot be reached, and not in its cache; otherwise ''."""
+    """Return a message if a run needs data that are not in the Hub's cache while the Hub cannot be reached; else ''."""
     try:
         data = open_scenario_data(spec, registry, data_dir)
         if isinstance(data, HubData):

@@ -31,7 +31,7 @@ def first_prompts(evaluation: Evaluation, model: Model, instances: int) -> Itera
 
 
 def prompt_lines(evaluation: Evaluation, model: Model) -> Iterator[dict[str, Any]]:
-    """Yield a run's requests as JSON values, with the keys by which ``replay:`` finds predictions.
+    """Yield a run's requests as JSON values, with the keys that ``replay:`` uses to find predictions.
 
     Raises:
         HarnessError: The settings do not fit the data or the model.

@@ -284,14 +284,14 @@ def _obstacles(
 
 
 def _asked(spec: RunSpec, registry: Registry) -> frozenset[str]:
-    """Return what a run's method asks of its model, as for :meth:`Model.obstacle`."""
+    """Return what a run's method needs from its model, as for :meth:`Model.obstacle`."""
     method = registry.get(Kind.ADAPTER, spec.adapter.name).target
     asks = frozenset(getattr(method, "asks", ()))
     return asks | {"chat"} if getattr(method, "needs_chat", False) else asks
 
 
 def _check_asked(spec: RunSpec, registry: Registry, model: Model) -> None:
-    """Check that the model can answer what the method asks, as far as that is known without asking it.
+    """Check that the model can answer the method's requests, as far as that is known without sending any.
 
     A model that cannot be asked at all, such as one without a key, passes: the response cache may have all answers.
 

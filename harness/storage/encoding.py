@@ -81,7 +81,7 @@ def decode_request(value: Mapping[str, Any], origin: Origin | None = None) -> Re
 
 
 def encode_response(response: Response) -> Json:
-    """Return a response as JSON values, without what was cached or computed, which differs from start to start."""
+    """Return a response as JSON values, without ``cached`` and ``computed_tokens``, which differ between starts."""
     value = _changed(response, "completions", "served", "cached", "computed_tokens")
     if response.completions:
         value["completions"] = [_encode_completion(completion) for completion in response.completions]

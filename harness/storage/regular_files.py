@@ -1,4 +1,4 @@
-"""Reading files of a folder that others may have filled: only regular ones, and without waiting."""
+"""Reading files from a folder that may not be trusted: only regular files, and without blocking."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ def open_regular(path: Path) -> BinaryIO:
     """Open a regular file for reading.
 
     Raises:
-        DataError: It is a named pipe, which a plain ``open`` waits for, a socket, a device or a folder.
+        DataError: It is a named pipe (on which a plain ``open`` blocks), a socket, a device or a folder.
         OSError: It cannot be opened.
     """
-    # A device may do something when it is opened, so it is looked at first; a pipe may take its place in between.
+    # Checked before opening, since opening a device can have effects, and after, since the file may be replaced.
     if not stat.S_ISREG(path.stat().st_mode):
         raise DataError("not a regular file.", file=path)
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))

@@ -24,7 +24,7 @@ from harness.storage.run_schema import RunFile, parse_run
 RUN_FILE = "run.json"
 
 MOST_LISTED = 3
-"""Runs that an error lists."""
+"""Largest number of runs that an error lists."""
 
 _LOG = logging.getLogger(__name__)
 
@@ -55,7 +55,7 @@ class RunRecord(RunFile):
 
 
 def no_value_of(spec: RunSpec, details: Mapping[str, Any]) -> str:
-    """Return why a metric gives no number for the evaluated instances; '' if none says so."""
+    """Return why a metric gives no number for the evaluated instances; '' if there is no such reason."""
     for by_split in details.values():
         parts = by_split.get(spec.eval_split.value) if isinstance(by_split, Mapping) else None
         found = parts.get("original") if isinstance(parts, Mapping) else None
@@ -195,10 +195,10 @@ def _suites_in(results_dir: Path) -> list[str]:
 
 
 def _not_a_suite(suite: str, results_dir: Path, known: Sequence[str]) -> DataError:
-    """Return the error about the name of a suite that is not in a results folder; it may be a path."""
+    """Return the error for a suite that is not in the results folder; the name may be a path."""
     message = f"no suite {suite!r} in {results_dir}"
     for place in (Path(suite), results_dir / suite):
-        if not os.path.isdir(place):  # also False for what cannot be a path
+        if not os.path.isdir(place):  # also False for a name that cannot be a path
             continue
         folder, what = place.absolute(), "the folder of a suite"
         if (folder / RUN_FILE).is_file():
@@ -214,7 +214,7 @@ def _not_a_suite(suite: str, results_dir: Path, known: Sequence[str]) -> DataErr
 
 
 def _not_a_run(directory: Path) -> DataError:
-    """Return the error about a folder without a run.json; it may be that of a suite or of results."""
+    """Return the error for a folder without run.json, which may be a suite's folder or a results folder."""
     runs, what = suite_directories(directory), "a suite's folder"
     if not runs:
         runs = [run for suite in _suites_in(directory) for run in suite_directories(directory / suite)]

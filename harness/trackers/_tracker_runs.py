@@ -18,7 +18,7 @@ STEP = "training_step"
 
 @dataclass(frozen=True, slots=True)
 class TrackerRun:
-    """A run of a tracker: a model of a suite, or a training whose checkpoints the models are."""
+    """A run of a tracker: a model of a suite, or a training with its checkpoints."""
 
     key: str
     """Permanent identifier: sixteen hexadecimal digits."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mlflow import MlflowClient
 
 KEY = "harness.key"
-"""Tag by which a run of MLflow is found again."""
+"""Tag that identifies a run in MLflow."""
 
 _NAME = re.compile(r"[^\w\-. :/]")
 """Characters that MLflow does not allow in the names of metrics."""

@@ -157,7 +157,7 @@ class EvaluationCallback(TrainerCallback):
             self._evaluate(state.global_step)
 
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        """Evaluate after the last step. From now on the model may be another, or be trained on by other means."""
+        """Evaluate after the last step. Afterwards, the model may be replaced, or trained further by other means."""
         if not args.load_best_model_at_end or state.best_model_checkpoint is None:
             self._evaluate_last(state)
         self._training = False
@@ -165,7 +165,7 @@ class EvaluationCallback(TrainerCallback):
             self._trainer.callback_handler.callbacks.remove(self._last)
 
     def _evaluate_last(self, state: Any) -> None:
-        """Evaluate after the last step of a training that is stopped early, unless that was done or is not wanted."""
+        """Evaluate after the last step of a training that was stopped early, unless this was done or is not wanted."""
         if self._training and self._schedule.every is not None and state.global_step > 0:
             self._evaluate(state.global_step)
 
@@ -264,9 +264,9 @@ class EvaluationCallback(TrainerCallback):
 class _LastCallback(TrainerCallback):
     """The last callback, which knows what the others have decided.
 
-    It gives a best metric that an unfinished evaluation lacks a value that is never the best; callbacks that stop early
-    find no value and leave the evaluation out. It also sees that one of them stops the training, while the model still
-    has the weights of the last step: later the Trainer may load the best.
+    If an unfinished evaluation has no value for the best metric, it gives one that is never the best; callbacks that
+    stop early find no value and skip the evaluation. It also sees when one of them stops the training, while the model
+    still has the weights of the last step: later the Trainer may load the best ones.
     """
 
     def __init__(self, names: set[str], stopped: Callable[[Any], None]) -> None:

@@ -22,7 +22,7 @@ from harness.runs.lacking import lacking_data, unreachable_data
 from harness.sweeps.load import find_sweep
 
 MANY_STEPS = 10**9
-"""A step that no training reaches: what is checked holds for fewer."""
+"""A step that no training reaches: if names are valid with it, they are valid for all earlier steps."""
 
 
 def planned_runs(
@@ -34,7 +34,7 @@ def planned_runs(
     series: str,
     options: Options,
 ) -> list[RunSpec]:
-    """Return the runs of each evaluation, as those of a model without a digest after very many steps.
+    """Return the runs of each evaluation, for a model without a digest at step :data:`MANY_STEPS`.
 
     Raises:
         HarnessError: The model cannot be evaluated, the sweep has errors or several models, data are missing, or the

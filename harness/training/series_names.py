@@ -1,7 +1,7 @@
 """The names of trainings in a results folder: each belongs to one training, so that none replaces another's results.
 
-A file in the results folder, ``.trainings/NAME.json``, has the output folder of the training. A file in the output
-folder has a random mark, by which the training is known after its folder was moved. A copy is another training.
+A file in the results folder, ``.trainings/NAME.json``, records the output folder of the training. A file in the output
+folder has a random mark that identifies the training after its folder was moved. A copy of it is another training.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from harness.storage.file_systems import network_file_system
 FOLDER = ".trainings"
 MARK = ".harness-training"
 _WRITE_SECONDS = 2.0
-"""Longest time that another process takes to write a file that it has just made."""
+"""Longest time that another process takes to write a file that it has just created."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Owner:
     """The mark in its output folder; empty if none could be written."""
 
     def owns(self, output: Path) -> bool:
-        """Return True if an output folder is this training's, also if it was moved."""
+        """Return True if an output folder belongs to this training, even if it was moved."""
         here, mark = output.resolve(), _mark(output)
         marked = bool(mark) and mark == self.mark
         if str(here) == self.folder:
@@ -61,10 +61,11 @@ def check_name(results_dir: Path, series: str, output: Path, option: str, suites
         series: The name.
         output: The output folder of the training.
         option: How users give another name, such as ``series=``.
-        suites: Suites in which results of models in memory have the name only if it is recorded whose they are.
+        suites: Suites in which the name is also refused if they have results of models in memory with this name, and
+            no training is recorded for it.
 
     Raises:
-        HarnessError: It does.
+        HarnessError: The name belongs to another training.
     """
     owner = _owner(results_dir, series)
     if owner is None:
@@ -87,7 +88,7 @@ def claim_name(results_dir: Path, series: str, output: Path, option: str, *, giv
         series: The name.
         output: The output folder.
         option: How users give another name.
-        given: True if the user gave this name, which may have been another training's.
+        given: True if the user chose this name; it may then be taken from another training.
 
     Raises:
         StorageError: The results folder cannot be written.
@@ -104,7 +105,7 @@ def claim_name(results_dir: Path, series: str, output: Path, option: str, *, giv
             with path.open("xb") as file:
                 file.write(content)
         except FileExistsError:
-            if not given:  # another training that began at the same time may have made it
+            if not given:  # another training that started at the same time may have written it
                 check_name(results_dir, series, output, option)
             write_whole(path, content)
 

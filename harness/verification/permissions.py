@@ -21,7 +21,7 @@ _KEYS = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}
 """The variable that a backend reads without being told."""
 
 _OFFICIAL = {"openai": "https://api.openai.com/v1", "anthropic": "https://api.anthropic.com"}
-"""The address of a backend's own provider, which it uses without being told."""
+"""Default addresses of backends: those of their own providers."""
 
 
 def check_permissions(spec: RunSpec, allow: Collection[str]) -> None:

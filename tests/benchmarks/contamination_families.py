@@ -1,20 +1,21 @@
 """How often does a family of data sets reject when the model depends on none of their orders? Prints a table.
 
 Each data set goes through the adapter, the metric and the report with their defaults: a first look, and a second one
-where the first leaves the answer open. The model's scores are simulated: it likes each pair of neighbours by chance.
-In ``luck``, both tests see the same likings, so that a published order which it happens to like is likely to get a
-second look, which then sees that again. In ``noise``, the two tests see different likings.
+where the first is not clear. The model's scores are simulated: each pair of neighbours has a random score. In
+``luck``, both tests use the same scores, so a published order that scores high by chance is likely to get a second
+look, which then sees the same scores. In ``noise``, the two tests use different scores.
 
     python tests/benchmarks/contamination_families.py [--sets 7410] [--families 2000] [--world luck] [--keep FILE]
     python tests/benchmarks/contamination_families.py --pools 10000
 
 The null sets are dealt at random into families of 57 files of a benchmark and of 14, 4 and 1 data sets, and again until
-there are enough families of each size; a set is in no family twice. Standard errors are those of ten batches of sets.
+there are enough families of each size; no family has a set twice. Standard errors come from ten batches of sets.
 The diagnostics of the texts are left out, since each order is drawn at random. To save time, null distributions have
-512 steps a standard deviation, the fewest that the tests use, and are remembered. A set takes 0.03 s.
+512 steps a standard deviation, the fewest that the tests use, and are cached. A set takes 0.03 s.
 
-``--pools`` shows why the pooled re-labelling test reads the first looks alone: in families of 57 null sets whose other
-test is uniform, but knows how likely the published order is among all orders, it rejects too often with all scores.
+``--pools`` shows why the pooled re-labelling test uses only the first looks. It simulates families of 57 null sets. The
+p-value of their other test is uniform, but depends on how likely the published order is among all orders. With the
+scores of both looks, the pooled test then rejects too often.
 """
 
 from __future__ import annotations
@@ -141,7 +142,7 @@ def smallest(family: TestFamily) -> dict[str, float]:
 
 
 def remembered(tail: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Return the function with a memory of its last results, since a look's p-value is computed several times."""
+    """Cache a function's last results, since the p-value of a look is computed several times."""
     known: dict[Any, Any] = {}
 
     def call(tables: Any) -> Any:
@@ -156,7 +157,7 @@ def remembered(tail: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def pools(families: int, seed: int) -> Floats:
-    """Return p of the pooled re-labelling test of all scores and of first looks, shape (families, 2), by its z."""
+    """Return p of the pooled test with all scores and with first looks, shape (families, 2), from its z-value."""
     rng, look = np.random.default_rng(seed), FirstLook()
     few, many = (normal_scores(np.arange(1.0 + shuffles)[None])[0] for shuffles in (look.shuffles, 25))
     found = []
@@ -174,7 +175,7 @@ def pools(families: int, seed: int) -> Floats:
 
 
 def kept_sets(file: Path | None, sets: int, world: str, seed: int) -> list[dict[str, Any]]:
-    """Return what the report reads of each set's details, from a file as far as it holds them."""
+    """Return the details that the report needs of each set; those that the file has are not computed again."""
     lines = file.read_text().splitlines() if file is not None and file.exists() else []
     found = [json.loads(line) for line in lines[:sets]]
     for number in range(len(found), sets):
@@ -190,7 +191,7 @@ def show_pools(families: int, seed: int) -> None:
     found = pools(families, seed)
     for name, p_values in zip(("all scores", "first looks"), found.T, strict=True):
         shown = " / ".join(f"{100 * (p_values <= level).mean():.1f}" for level in LEVELS)
-        print(f"pooled re-labelling of {name}, {families} families: {shown} per cent rejected")
+        print(f"pooled re-labelling with {name}, {families} families: {shown} per cent rejected")
 
 
 def show_families(tests: Sequence[Mapping[str, Any]], least: int, size: int, rng: np.random.Generator) -> None:
@@ -221,8 +222,10 @@ def main() -> None:
     arguments.add_argument("--families", type=int, default=2000, help="fewest families of a size")
     arguments.add_argument("--world", choices=("luck", "noise"), default="luck")
     arguments.add_argument("--seed", type=int, default=0)
-    arguments.add_argument("--pools", type=int, default=0, help="only these families, of the pooled test")
-    arguments.add_argument("--keep", type=Path, help="a file that keeps the sets, for a later call with the same seed")
+    arguments.add_argument(
+        "--pools", type=int, default=0, help="number of families for the pooled test; nothing else is then run"
+    )
+    arguments.add_argument("--keep", type=Path, help="file that stores the sets, for a later call with the same seed")
     given = arguments.parse_args()
     if given.sets < BATCHES * SIZES[0]:
         arguments.error(f"--sets is {given.sets}, but must be at least {BATCHES * SIZES[0]}")

@@ -48,7 +48,7 @@ def test_options_with_an_order_of_their_own_are_noted() -> None:
     assert found["exchangeable"] is False
     assert found["diagnostics"]["numbers"]["p_holm"] <= 0.01
     assert found["not_testable"].startswith(
-        "the text alone shows that options have an order of their own: numbers (p = "
+        "the text alone shows that the options are not in random order: numbers (p = "
     )
     assert found["no_value"] == f"not testable: {found['not_testable']}"
     assert (found["log10_p"], metric.estimates()) == (None, {})

@@ -79,7 +79,7 @@ def test_numbers_count_from_0_or_1_by_all_answers(tmp_path: Path, given: list[An
 @pytest.mark.parametrize(("first", "expected"), [(0, "green"), (1, "red")])
 def test_numbers_that_could_count_from_either_need_a_word(tmp_path: Path, first: int, expected: str) -> None:
     path = write(tmp_path, {"question": "?", "options": WORDS, "answer": 1})
-    with pytest.raises(DataError, match=r"never 0 nor the number of options.*--numbered-from 0, or 1"):
+    with pytest.raises(DataError, match=r"neither 0 nor the number of options occurs.*0 or --numbered-from 1"):
         read(path)
     assert answers(read(path, numbered_from=first)) == [expected]
 

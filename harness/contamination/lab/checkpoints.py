@@ -130,7 +130,7 @@ def read_record(folder: Path) -> dict[str, Any]:
     """Return the record of a checkpoint's training text.
 
     Raises:
-        ModelError: The folder is not a checkpoint of the lab, or its record lacks something.
+        ModelError: The folder is not a checkpoint of the lab, or its record is invalid.
     """
     try:
         record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
@@ -147,7 +147,7 @@ def read_record(folder: Path) -> dict[str, Any]:
 
 
 class _Injected(BaseModel):
-    """A slice as :meth:`Injection.record` gives it, with its label and its tokens."""
+    """A slice as :meth:`Injection.record` returns it, with its label and its tokens."""
 
     model_config = ConfigDict(strict=True)
 
@@ -161,7 +161,7 @@ class _Injected(BaseModel):
 
 
 class _Record(BaseModel):
-    """What commands read of a record."""
+    """The fields of a record that commands read."""
 
     model_config = ConfigDict(strict=True)
 

@@ -142,8 +142,8 @@ def false_alarms(
         tests: The order tests of the slices; those with 0 copies are controls.
         nulls: Number of draws of each kind of scores.
         seed: Seeds the draws.
-        folder: Keeps what is simulated, so that an interrupted simulation continues; None to keep nothing.
-        progress: Called with the number of draws that are tested and the number of all.
+        folder: Stores the simulated draws, so that an interrupted simulation continues; None to store nothing.
+        progress: Called with the number of tested draws and the number of all draws.
 
     Raises:
         StorageError: The folder cannot be read or written.
@@ -312,9 +312,9 @@ def _tested(each: SliceResult) -> bool:
 
 
 def _untested(tests: Sequence[SliceResult]) -> str:
-    """Return a sentence on the slices that are not testable, if there are any."""
+    """Return a sentence about the slices that are not testable; '' if there are none."""
     count = sum(not _tested(each) for each in tests)
-    return f" Without {counted(count, 'slice')} whose order is not testable." if count else ""
+    return f" Left out: {counted(count, 'slice')} whose order is not testable." if count else ""
 
 
 def _log10(p: float | None) -> float | None:

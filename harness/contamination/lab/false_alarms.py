@@ -67,7 +67,7 @@ WORLDS: Mapping[str, tuple[World, int]] = {
 
 
 def world_draws(world: World, shards: int, seed: int) -> Iterator[Floats]:
-    """Yield draws of scores from a world without end; the same seed gives the same draws."""
+    """Yield draws of scores from a world, endlessly; the same seed gives the same draws."""
     rng = np.random.default_rng(seed)
     while True:
         yield world(rng, shards, SHUFFLES)
@@ -89,9 +89,9 @@ def false_alarm_rates(
     Args:
         draws: Scores that do not depend on which order was published.
         count: How many draws to test.
-        file: Keeps the p-values of each draw as soon as it is tested, so that an interrupted simulation continues, and
-            one with more draws only tests the further ones. It must belong to these draws; None to keep nothing.
-        tested: Called with the number of further draws that are tested, those of the file first.
+        file: Stores the p-values of each draw as soon as it is tested, so that an interrupted simulation continues, and
+            one with more draws tests only the new ones. It must belong to these draws; None to store nothing.
+        tested: Called with the number of draws tested since the last call; first with the number in the file.
 
     Raises:
         StorageError: The file cannot be read or written.
@@ -104,7 +104,7 @@ def false_alarm_rates(
 def simulation_seconds(folder: Path, draws: int, seed: int) -> float:
     """Estimate how long the simulation of all kinds of scores will take on one core.
 
-    Controls, whose scores are not known before, are expected to take as long as the last of :data:`WORLDS`.
+    The scores of controls are not known yet; they are expected to take as long as the last of :data:`WORLDS`.
     """
     seconds = left = 0.0
     for name, (_, shards) in WORLDS.items():
@@ -124,7 +124,7 @@ def world_file(folder: Path, name: str, shards: int, seed: int) -> Path:
 
 
 def simulation_file(folder: Path, **about: Any) -> Path:
-    """Return the file of the draws that some values determine; its name has a readable part and a digest of all."""
+    """Return the file of the draws that these values determine; its name has a readable part and their digest."""
     digest = hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()[:12]
     name = re.sub(r"[^a-z0-9]+", "-", str(about["scores"]).lower()).strip("-")
     return folder / f"{name}-{digest}.jsonl"
@@ -147,7 +147,7 @@ def _tested(draw: Floats) -> PValues:
 
 
 def _kept_p_values(draws: Iterator[Floats], count: int, file: Path, tested: Callable[[int], None]) -> list[PValues]:
-    """Return p-values, those of a file first; a line of it has the draw's number, from 0, and its p-values."""
+    """Return p-values, first those in the file, in which a line is a draw's number, from 0, and its p-values."""
     with writing(file):
         found = _read(file)
         tested(min(len(found), count))
@@ -155,8 +155,8 @@ def _kept_p_values(draws: Iterator[Floats], count: int, file: Path, tested: Call
             return found[:count]
         file.parent.mkdir(parents=True, exist_ok=True)
         with file.open("a", encoding="utf-8") as lines:
-            lines.write("\n" if lines.tell() else "")  # ends a line that a kill cut off
-            # The draws that are known are made again, though not tested: the generator is then where it was.
+            lines.write("\n" if lines.tell() else "")  # ends a line that was cut off when the process was killed
+            # Draws that are in the file are generated again, but not tested, to restore the generator's state.
             for number, draw in islice(enumerate(draws), len(found), count):
                 values = _tested(draw)
                 found.append(values)

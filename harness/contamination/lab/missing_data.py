@@ -1,4 +1,4 @@
-"""What exhibits need and this machine lacks, found before any model is trained."""
+"""Data that exhibits need and this machine lacks, found before any model is trained."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ def missing_data(
     runs: Sequence[RunSpec],
     registry: Registry,
 ) -> list[str]:
-    """Return what the exhibits need and this machine lacks, one line each, with how to get it.
+    """Return one line for each item that the exhibits need and this machine lacks, saying how to get it.
 
-    Data sets of the Hub are only looked for in its cache if the Hub cannot be reached; else they are downloaded when
-    they are tested.
+    Data sets from the Hub count as missing only if the Hub cannot be reached and they are not in its cache; otherwise
+    they are downloaded when they are tested.
 
     Args:
-        paper: What determines the exhibits.
+        paper: The settings of the exhibits.
         exhibits: The names of the exhibits.
         models: The models of table 2 that are not trained by the lab.
-        runs: The runs of table 2; none without it.
+        runs: The runs of table 2; empty if it is not among the exhibits.
         registry: Knows the plugins.
     """
     return [

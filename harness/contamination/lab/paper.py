@@ -47,7 +47,7 @@ SHUFFLES = (2, 5, 10, 25, 50)
 """Numbers of shuffled orders of each shard."""
 
 FEWEST_SHUFFLED = 20
-"""Fewest examples of a slice for `shuffles`: shards of fewer have too few orders for a p-value below .01."""
+"""Fewest examples of a slice for `shuffles`: with fewer, shards have too few orders for a p-value below .01."""
 
 FALSE_POSITIVES = 0.05
 """Share of the controls above the threshold of a membership score."""
@@ -62,7 +62,7 @@ EXHIBITS: Mapping[str, str] = {
     "min-k": "Min-K% at 5 % false positives, and the sharded test",
     "false-alarms": "False alarms: how often each test rejects without contamination",
 }
-"""The exhibits in order, with their titles; the one that is simulated is last."""
+"""The exhibits in order, with their titles; the simulated one is last."""
 
 SUITES: Mapping[str, tuple[str, ...]] = {
     "table1": ("table1",),

@@ -153,7 +153,7 @@ def trials(records: Iterable[RunRecord], slices: Mapping[Path, Sequence[Injectio
     Slices whose order is not testable are left out.
 
     Raises:
-        DataError: Slices with fewer than two different numbers of copies are left.
+        DataError: The slices that remain have fewer than two different numbers of copies.
     """
     found, untestable = [], []
     for folder, one, _, details in results(records, slices):

@@ -26,7 +26,7 @@ FILE_SOURCES: Mapping[str, str] = {
     ),
     "piqa/tests.jsonl": "https://yonatanbisk.com/piqa",
 }
-"""Where the files come from that the sweep names by their path in the data folder."""
+"""Where to get the files that the sweep names by their path in the data folder."""
 
 
 def benchmark_runs(models: Sequence[str], suite: str, examples: int | None) -> tuple[list[RunSpec], Registry]:

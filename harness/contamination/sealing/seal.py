@@ -96,7 +96,7 @@ def seal(
 
     Args:
         records: The rows.
-        twins: For each row other records that could be published instead of it; none for a row without twins.
+        twins: For each row, other records that could be published instead of it; empty for a row without twins.
         settings: What to draw.
         rng: Draws everything; for a real seal, the operating system's randomness.
         source: Name of the file that is sealed.
@@ -104,7 +104,7 @@ def seal(
         published: Name of the file to publish.
 
     Raises:
-        DataError: The rows do not allow what is asked, or nothing would be drawn.
+        DataError: The rows do not allow these settings, or nothing would be drawn at random.
     """
     if len(twins) != len(records):
         raise DataError(f"there are twins for {len(twins)} rows, but {len(records)} rows.")

@@ -31,8 +31,8 @@ SENTENCE_TOKENS = 16
 def sentence_tokens(options: Iterable[str], cut_at: int = 0) -> int:
     """Return a ``max_tokens`` that lets a model answer in a sentence which repeats the longest option.
 
-    It is a power of two, and at least four times the number at which answers were cut. Tokens of options are estimated,
-    since tokenizers differ.
+    It is a power of two, and at least four times ``cut_at``. The tokens of options are estimated, because tokenizers
+    differ.
 
     Args:
         options: The options of all questions.

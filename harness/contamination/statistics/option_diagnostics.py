@@ -31,18 +31,18 @@ def diagnose_options(
     """Test whether options look as if they had been put in random order, question by question.
 
     Every test compares the published orders with random ones: p = (1 + #{random ≥ published}) / (permutations + 1),
-    exact where every order of a question's options is as likely. Each statistic but the last is |rises - falls| of
+    exact if every order of a question's options is equally likely. Each statistic but the last is |rises - falls| of
     neighbouring options, added up over all questions:
 
     - ``numbers``: of the first number in each option, for questions whose options all have one;
     - ``alphabetical order`` and ``lengths`` of the options;
     - ``options that refer to others``: "all of the above" and the like, which belong to the end;
-    - ``places of the answers``: Pearson's statistic of how often each place has the answer, added up over the numbers
-      of options that questions have.
+    - ``places of the answers``: Pearson's statistic for how often the answer is at each place, computed for questions
+      with the same number of options and added up.
 
     Args:
         questions: The options of each question, in published order.
-        answers: The place of each question's answer, from 0; None if it is unknown. Empty if none is known.
+        answers: The place of each question's answer, from 0, or None if it is unknown; empty if none is known.
         permutations: Number of random orders to compare with.
         seed: Seeds the random orders.
         alpha: The level of the whole battery, after Holm's correction.

@@ -1,14 +1,14 @@
-"""Which data sets have rows in common, whatever their files' format: by short digests, small enough for run.json.
+"""Which data sets have rows in common, whatever the format of their files; uses digests small enough for run.json.
 
-A row is reduced to its words: of JSON the values, without keys, case, punctuation and line breaks. Its digest is that
-of one run of five words, chosen by its hash among those that are rare in the data set::
+A row is reduced to its words, without case, punctuation and line breaks; of JSON only the values count. Its digest is
+the hash of five consecutive words, which are chosen by their hash among those that are rare in the data set::
 
     {"goal": "Boil an egg.", "answer": "Put it in hot water."}    boil an egg put it in hot water
     Goal: Boil an egg. Answer: Put it in hot water.          goal boil an egg answer put it in hot water
                                                                                      ~~~~~~~~~~~~~~~~~~~
 
-The runs that two forms of a row do not share are few, so most rows keep their digest. Of large data sets only the
-smallest digests are kept: the same rows in every data set that has them (bottom-k sketch, Broder 1997).
+Two forms of a row differ in few groups of five words, so most rows have the same digest in both. Of large data sets
+only the smallest digests are kept, which are those of the same rows in each data set (bottom-k sketch, Broder 1997).
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ MOST_DIGESTS = 4096
 """Largest number of digests of a data set: 22 kB. Of 50 rows among 10,000, about twenty are then compared."""
 
 SHARED = 0.2
-"""Share of the smaller data set's rows that makes two tests one: fewer hardly make their p-values depend."""
+"""Share of the smaller data set's rows in common that makes a re-test; with fewer, p-values hardly depend."""
 
 FEWEST_SHARED = 3
-"""Fewest rows in common that make two tests one."""
+"""Fewest rows in common that make a re-test."""
 
 IN_ORDER = 0.75
-"""Share of neighbours among one set's common rows that the other has in the same order; half, if one is random."""
+"""Share of neighbouring common rows that must be in the same order in both; about half if an order is random."""
 
 _RUN = 5
 _CANDIDATES = 8
@@ -43,7 +43,7 @@ _WORD = re.compile(r"\w+")
 
 
 def row_digests(rows: Sequence[str]) -> str:
-    """Return digests of rows in their order, 32 bits each, as base64; rows of equal words have one."""
+    """Return digests of rows in their order, 32 bits each, as base64; rows with the same words share a digest."""
     candidates = list(dict.fromkeys(_candidates(_words(row)) for row in rows))
     known = Counter(digest for own in candidates for digest in own)
     digests = list(dict.fromkeys(min(own, key=lambda digest: (known[digest], digest)) for own in candidates if own))

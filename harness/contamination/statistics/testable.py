@@ -1,4 +1,4 @@
-"""Whether a test of a published order can give a p-value that means something: the one definition."""
+"""The definition of testable: whether a test of a published order can give a meaningful p-value."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from harness.output.display import counted
 def why_not_testable(found: Mapping[str, Any]) -> str:
     """Return why a data set's order cannot be tested; '' if it can be.
 
-    There are two reasons: with so few examples, no p-value at the level is possible; or the text alone shows, after all
-    repairs, that the order is not exchangeable. No p-value is shown then, and the test belongs to no family.
+    There are two possible reasons: there are too few examples for a p-value at the level, or the text alone shows,
+    after all repairs, that the order is not exchangeable. Then no p-value is shown, and the test belongs to no family.
 
     Args:
         found: The description of the data set, or a metric's details, which contain it: ``testable`` with
@@ -33,14 +33,14 @@ def why_options_not_testable(found: Mapping[str, Any], alpha: float) -> str:
     """Return why the order of questions' options cannot be tested; '' if it can be.
 
     Args:
-        found: The metric's details, of which ``exchangeable``, ``diagnostics`` and ``log10_p_floor`` count, each of
-            which may be missing.
+        found: The metric's details, of which ``exchangeable``, ``diagnostics`` and ``log10_p_floor`` are used; each may
+            be missing.
         alpha: The level.
     """
     wrong = rejecting(found.get("diagnostics") or {})
     if wrong or not found.get("exchangeable", True):
         because = f": {', '.join(wrong)}" if wrong else ""
-        return f"the text alone shows that options have an order of their own{because}"
+        return f"the text alone shows that the options are not in random order{because}"
     floor = float(found.get("log10_p_floor", -math.inf))
     if floor <= math.log10(alpha):
         return ""

@@ -169,7 +169,7 @@ def _results(run: StoredRun, files: dict[tuple[Task, int], _TaskFile], report: E
 
 
 def _setup(spec: RunSpec) -> Json:
-    """Return what the import needs, beyond a task's config, to give the main task the setup of its run."""
+    """Return the parts of a run's setup that its task's config lacks, for the import of the main task."""
     return {
         "main_metric": spec.main_metric,
         "metrics": [{"name": one.name, "arguments": public(one.arguments)} for one in spec.metrics],

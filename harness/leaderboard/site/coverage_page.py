@@ -18,9 +18,9 @@ def write(snapshot: Snapshot, folder: SiteFolder) -> None:
     """Write ``coverage/KEY`` for each board.
 
     Models and columns are positions on the board. ``columns`` has those that the leaderboard shows at first, each as
-    ``[column, there, failed, missing, without]`` with the models of each kind; those without a number for a reason
-    other than an error are the last. ``failures`` has each reason with the cells that
-    failed for it, ``[reason, [[model, column]…]]``, the most frequent first.
+    ``[column, there, failed, missing, without]`` with the models of each kind; ``without`` has those without a
+    number for a reason other than an error. ``failures`` has each reason with the cells that failed for it,
+    ``[reason, [[model, column]…]]``, the most frequent first.
     """
     for view in snapshot.boards:
         shown = [place for place, show in enumerate(default_columns(view.board.columns)) if show]

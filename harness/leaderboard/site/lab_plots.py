@@ -40,7 +40,7 @@ def lab_plots(snapshot: Snapshot) -> Iterator[tuple[str, Plot]]:
 def usual_tests(findings: Iterable[JudgedTest]) -> list[JudgedTest]:
     """Return one test of each model and testable order: the one that combines most tests, and of these the first.
 
-    Studies of shards and shuffles repeat the test of an order with other settings.
+    Studies of shards and shuffles test the same order with several settings.
     """
 
     def rank(test: JudgedTest) -> tuple[int, str, str]:

@@ -100,8 +100,8 @@ def category_measures(
 
     Args:
         groups: The columns.
-        measures: For each column every metric.
-        columns: The columns as the leaderboard has them.
+        measures: All metrics of each column.
+        columns: The columns as they are on the leaderboard.
     """
     chosen: dict[str, list[Measure]] = {}
     counted = rated_columns(columns)

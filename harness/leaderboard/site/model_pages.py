@@ -147,7 +147,7 @@ def _calibration(snapshot: Snapshot, model: str) -> Iterator[dict[str, Any]]:
 def _contamination(snapshot: Snapshot, model: str) -> Iterator[dict[str, Any]]:
     """Yield the tests of the data sets that a model may have been trained on; controls and re-tests are left out.
 
-    Data sets that cannot be tested have no p-value, but a reason.
+    Data sets that cannot be tested have a reason instead of a p-value.
     """
     for finding in snapshot.findings:
         if snapshot.model(finding.record) == model and (finding.counts or not (finding.testable or finding.control)):

@@ -99,7 +99,7 @@ def _column(snapshot: Snapshot, view: BoardView, column: int) -> dict[str, Any]:
 
 
 def _no_value(view: BoardView, column: int, model: str) -> list[str]:
-    """Return the word that a model has in the place of a number, and the reasons; empty if it has a number."""
+    """Return the word that is shown instead of a model's number, and the reasons; empty if there is a number."""
     cell = next(row.cells[column] for row in view.board.rows if row.model == model)
     return [cell.no_value_word, *board_text.no_values(cell)] if cell is not None and cell.no_value_word else []
 

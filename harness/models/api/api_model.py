@@ -247,7 +247,7 @@ class ApiModel(Model):
     async def _answered(self, request: Request) -> Response:
         try:
             if self._settings.batch and not isinstance(request, GenerateRequest):
-                raise CannotAnswerError("batches only generate and do not score texts; remove `batch: true`")
+                raise CannotAnswerError("batches can generate texts, but not score them; remove `batch: true`")
             response = await self._ask(request)
             if isinstance(request, GenerateRequest) and request.reasoning is None and _cut_short(response):
                 response = await self._ask_with_room(request, response)

@@ -44,7 +44,7 @@ class RefusedError(RequestFailedError):
 
 
 class ThrottledError(RequestFailedError):
-    """The server still said that it is sent too much when all retries were used up."""
+    """After all retries, the server still said that it receives too many requests."""
 
 
 class Calls:
@@ -116,7 +116,7 @@ class Calls:
         Raises:
             RefusedError: ``refused`` returned True.
             FilteredError: A content filter withheld the answer.
-            ThrottledError: The server still said that it is sent too much.
+            ThrottledError: After all retries, the server still said that it receives too many requests.
             RequestFailedError: There is no answer.
             ModelError: No call to this server can be answered.
         """

@@ -74,7 +74,7 @@ class PendingScore:
         computed: int = 0,
         moments: tuple[tuple[float, float], ...] = (),
     ) -> list[tuple[int, Response]]:
-        """Take the answer to a span, of which some tokens were computed for this request.
+        """Add the answer to a span, with the number of its tokens that were computed for this request.
 
         Returns:
             The request's number and response once all spans are answered.

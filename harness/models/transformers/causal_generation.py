@@ -66,7 +66,7 @@ class Drawn:
     seconds: float
     """Its share of the batch's wall time."""
     computed: int
-    """Tokens that were read for it, and not for another completion before, and those that were generated."""
+    """Number of generated tokens and of prompt tokens, without those already read for an earlier completion."""
 
 
 @dataclass(slots=True)

@@ -30,7 +30,7 @@ class ScoredSpan:
     seconds: float
     """The span's share of its batch's wall time."""
     computed: int
-    """Number of its tokens that were read or scored for it, and not for another span before."""
+    """Number of its tokens that were read or scored, without those already read for an earlier span."""
     moments: tuple[tuple[float, float], ...] = ()
     """Where they were asked for, at each scored token the mean and standard deviation of the natural log-probability of
     a token drawn from the prediction.

@@ -328,11 +328,11 @@ class _Work:
             self._missing[self._owners[place]] -= 1
 
     def count(self, number: int, tokens: int) -> None:
-        """Count tokens that were read for a sequence; the first of its spans has them, the others had none to read."""
+        """Count tokens that were read for a sequence; they count for its first span, since the others share them."""
         self._computed[self.readers[number][0]] += tokens
 
     def count_branch(self, branch: Branch) -> None:
-        """Count the tokens of a branch: of each sequence those that it does not share with the one before."""
+        """Count the tokens of a branch: for each sequence, those that it does not share with the previous one."""
         for number in range(branch.start, branch.end):
             known = branch.depth if number == branch.start else max(self.tree.shared[number], branch.depth)
             self.count(number, len(self.tree.sequences[number]) - known)

@@ -230,7 +230,7 @@ def read_row(output: Any, prompt: Tokens, scored: int) -> RowLogprobs | None:
 
 
 def _read_tokens(output: Any, prompt: Tokens) -> int:
-    """Return how many tokens of a prompt the engine read, and did not take from its prefix cache."""
+    """Return how many tokens of a prompt the engine computed instead of taking them from its prefix cache."""
     return len(prompt) - (output.num_cached_tokens or 0)
 
 

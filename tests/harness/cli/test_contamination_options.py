@@ -33,7 +33,7 @@ def test_a_model_is_tested_and_reported(harness: Any) -> None:
 def test_options_that_are_always_in_one_order_are_not_testable(harness: Any) -> None:
     said = harness("contamination", "options", "fake:0", "--data", "sample_reading")
     assert said.code == 1
-    reason = "the text alone shows that options have an order of their own: alphabetical order (p = 0.00"
+    reason = "the text alone shows that the options are not in random order: alphabetical order (p = 0.00"
     assert f"sample_reading: not testable: {reason}" in said.out
     (row,) = [line for line in said.out.splitlines() if line.strip().startswith("sample_reading ")]
     assert row.split()[2:] == ["–", "–", "–", "–", "not", "testable"]
@@ -83,7 +83,7 @@ def test_a_file_with_ordered_options_is_not_testable(
     quiz(folder / "quiz.jsonl", **order)
     said = harness(*FILE)
     assert said.code == 1
-    reason = f"the text alone shows that options have an order of their own: {fault} (p = "
+    reason = f"the text alone shows that the options are not in random order: {fault} (p = "
     assert f"quiz.jsonl: not testable: {reason}" in said.out
 
 

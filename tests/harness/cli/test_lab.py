@@ -83,7 +83,7 @@ def test_all_that_table_2_lacks_is_one_message(folder: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 2, done.stderr
     heading, *lines = done.stderr.splitlines()
-    assert heading == "nothing was trained or tested, since data are missing:"
+    assert heading == "nothing was trained or tested, because data are missing:"
     assert (
         lines[0] == f"  {data / FOLDER}: mnli.jsonl. Copy it from https://github.com/tatsu-lab/test_set_contamination."
     )
@@ -122,7 +122,7 @@ def test_two_exhibits_of_the_paper_share_a_model(harness: Any, folder: Path) -> 
     assert by_shards[0]["shards"] == 2
     assert by_shards[0]["log10 exact, 50 ×"] < 0
     assert set(list(by_shards[1].values())[1:]) == {None}  # eight examples in four shards have 16 orders
-    assert re.search(r"Without [3-6] slices whose order is not testable", " ".join(first.out.split()))
+    assert re.search(r"Left out: [3-6] slices whose order is not testable", " ".join(first.out.split()))
 
     assert (output / "site" / "index.html").is_file()
     assert DOSED_FILE in (output / "site" / "data" / "contamination.js").read_text(encoding="utf-8")

@@ -148,8 +148,8 @@ def test_what_too_long_rows_mean_is_said(harness: Any) -> None:
     assert harness("seal", "exam.jsonl", "--twins", "twins.jsonl", "--no-shuffle").code == 0
     said = harness("contamination", "unseal", "exam.key.jsonl", "fake:0,window=8")
     told = " ".join(said.err.split())
-    assert "the model did not read everything that comes before these sealed texts" in told
-    assert "p stays exact" in told
+    assert "the model did not read the whole context of these sealed texts" in told
+    assert "p is still exact" in told
     assert "few-shot" not in told
 
 
@@ -195,7 +195,7 @@ def test_cut_dye_answers_are_named_with_the_tokens_that_would_do(
     assert "no dependence found" in cut.out
     assert (
         "9 of 9 dye answers were cut at max_tokens 5 before an option could be read, and count as wrong. About 32 "
-        "would do: --max-tokens 32."
+        "should be enough: --max-tokens 32."
     ) in cut.out
     assert told[0]["cut_answers"] == {
         "answers": 9, "cut": 9, "max_tokens": 5, "enough_tokens": 32, "unfinished_reasoning": 0

@@ -242,7 +242,7 @@ def test_mistakes_are_one_message(save: Callable[..., Path], run_harness: Harnes
         (("nowhere", "watched.yaml"), "nowhere is not a folder"),
         (("run-7",), "name a sweep, or runs with -r"),
         (("run-7", "watched.yaml", "-r", "quiz"), "name a sweep, or runs with -r"),
-        (("run-7", "watched.yaml", "-m", "hf:a"), "watch has no -m, because its models are the checkpoints"),
+        (("run-7", "watched.yaml", "-m", "hf:a"), "watch does not take -m, because its models are the checkpoints"),
         (("run-7", "boolq"), "'boolq' is a scenario, not a sweep. To use it by itself: harness watch -r boolq run-7"),
         (("run-7", "watched.yaml", "--address", "x:1", "--executor", "local"), "--address is for the executor ray"),
         (("run-7", "watched.yaml", "--prices", "quiz.yaml"), "quiz.yaml"),

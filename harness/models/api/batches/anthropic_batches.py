@@ -132,10 +132,10 @@ class AnthropicBatches:
         return found.id
 
     async def find(self, batch: Batch, items: Callable[[], frozenset[str]]) -> str | None:
-        """Look for a batch of that size and time; its results, which come at its end, show whether it is the right one.
+        """Look for a batch of that size and time; the results, available when it ends, show whether it is ours.
 
         Raises:
-            RequestFailedError: There is one that has not ended.
+            RequestFailedError: A batch that may be ours has not ended.
         """
         listed = self._client.messages.batches.with_raw_response.list
         after: dict[str, str] = {}

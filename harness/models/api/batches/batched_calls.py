@@ -72,7 +72,7 @@ class BatchedCalls(Calls):
             interface: The provider's.
             ledger: The record, which this object closes.
             account: The model and its server.
-            access: How to reach the server again, without secrets.
+            access: How to reach the server later, without secrets.
             redact: Hides secrets in results.
         """
         self.connected = True
@@ -100,7 +100,7 @@ class BatchedCalls(Calls):
         shown = [watcher.notice(self._submitted) for watcher in watchers]
         queued = sum(map(len, list(self._queues.values())))
         if self._room.most is not None and queued:
-            shown.insert(0, f"the provider's batch queue is full, {queued:,} requests wait")
+            shown.insert(0, f"the provider's batch queue is full, {queued:,} requests are waiting")
         return f"{self._name}: {'; '.join(shown[:3])}{' …' if len(shown) > 3 else ''}" if shown else ""
 
     @property
@@ -179,7 +179,7 @@ class BatchedCalls(Calls):
                 self._submit(path)
 
     def _submit_one(self) -> None:
-        """Submit one batch to a server that has refused another because its queue was full, if it is time to."""
+        """Submit one batch, if it is time to, to a server that refused an earlier one because its queue was full."""
         now = time.monotonic()
         if not all(watcher.admitted for watcher in self._watchers.values()) or not self._room.is_due(now):
             return
@@ -347,7 +347,8 @@ class BatchedCalls(Calls):
         requests, now = watcher.batch.requests, time.monotonic()
         if self._room.most is None:
             _LOG.warning(
-                "%s: the provider's batch queue has no room for a batch of %d: %s. It is submitted again in parts.",
+                "%s: the provider's batch queue has no room for a batch of %d requests: %s. "
+                "It will be submitted in parts.",
                 *(self._name, requests, watcher.crowded.rstrip(".")),
             )
         self._room.refused(watcher.number, self._submitted, requests, others, now, watcher.crowded)

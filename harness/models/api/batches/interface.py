@@ -36,11 +36,11 @@ class Look:
     problem: str = ""
     """Why the server did not run it at all; empty if it did."""
     problems: Mapping[int, str] | None = None
-    """Errors of single requests of a batch that was not run, by line from 0."""
+    """Errors of single requests in a batch that was not run, by line number from 0."""
     crowded: bool = False
     """True if it was not run because the server's queue was full."""
     validating: bool = False
-    """True if the server has not decided yet whether it runs the batch."""
+    """True if the server has not yet decided whether to run the batch."""
 
 
 class BatchInterface(Protocol):
@@ -61,7 +61,7 @@ class BatchInterface(Protocol):
         """Return the endpoint of a batch of requests to a path; a batch has one."""
 
     async def prepare(self, batch: Batch, lines: Sequence[bytes]) -> None:
-        """Do what comes before the creation of a batch, such as uploading a file."""
+        """Do what is needed before a batch is created, such as uploading a file."""
 
     async def create(self, batch: Batch, lines: Sequence[bytes]) -> str:
         """Create the batch; return its id.

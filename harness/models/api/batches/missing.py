@@ -30,12 +30,12 @@ async def submitted(call: Callable[[Refused], Awaitable[T]], refused: Refused = 
     """Return the answer to a call that submits a batch or its file.
 
     Args:
-        call: Makes the call; it is given which failures raise a RefusedError.
-        refused: Other failures that do.
+        call: Makes the call, given a function that returns True for failures that should raise a RefusedError.
+        refused: Returns True for further failures that should.
 
     Raises:
         RefusedError: ``refused`` returned True.
-        ModelError: The server has no batches.
+        ModelError: The server does not seem to support batches.
     """
     unsupported = False
 
@@ -48,5 +48,5 @@ async def submitted(call: Callable[[Refused], Awaitable[T]], refused: Refused = 
         return await call(check)
     except RefusedError as error:
         if unsupported:
-            raise ModelError(f"{error}. The server does not seem to have batches: remove `batch: true`.") from error
+            raise ModelError(f"{error}. The server does not seem to support batches: remove `batch: true`.") from error
         raise

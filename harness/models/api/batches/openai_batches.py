@@ -28,9 +28,9 @@ ServerId = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,200}$")]
 
 _ENDED = frozenset({"completed", "failed", "expired", "cancelled"})
 _CROWDED = "token_limit_exceeded"
-"""The code for too many tokens in batches that have not ended."""
+"""Error code for too many tokens in batches that have not ended."""
 _CROWDED_MESSAGE = re.compile(r"Enqueued \w+ limit reached")
-"""The beginning of the message for too many tokens or requests in batches that have not ended."""
+"""Beginning of the error message for too many tokens or requests in batches that have not ended."""
 _CLOCKS_DIFFER = 3600.0
 """Seconds by which a server's clock may differ from this machine's."""
 _PAGES = 100

@@ -36,11 +36,11 @@ class Gathering(Protocol):
 
     @property
     def notice(self) -> str:
-        """Progress of its batches, for people; empty without any."""
+        """Progress of the batches, for people; empty if there are none."""
 
     @property
     def going_on(self) -> str:
-        """Which batches continue when this process ends, and how to cancel them; empty without any."""
+        """Which batches continue when this process ends, and how to cancel them; empty if there are none."""
 
     def release(self, under_way: int, full: bool) -> None:
         """Submit the gathered requests if no more can come: all questions under way wait for a batch."""

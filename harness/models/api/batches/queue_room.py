@@ -1,11 +1,13 @@
 """How much to submit to a provider whose batch queue is full.
 
 OpenAI limits the tokens in batches that have not ended, Anthropic the requests. A batch that would exceed the limit is
-refused as a whole. The limit is not known beforehand, and others may use the same account::
+refused as a whole. The limit is not known beforehand, and other programs may use the same account::
 
     refused ──► half as many requests, one batch at a time ──► admitted ──► twice as many ──► ... ──► as many as fit
                   ▲         │ refused again
                   └─────────┘ at once if the queue has none of our batches; else when one has ended, or after a while
+
+A single request that is refused is also submitted again only after a while.
 """
 
 from __future__ import annotations
@@ -15,19 +17,19 @@ from dataclasses import dataclass
 LONGEST_WAIT = 3600.0
 """Most seconds between two attempts."""
 GIVE_UP_SECONDS = 24 * 3600.0
-"""Seconds for which everything is refused, though the queue has none of our batches, before the harness gives up.
-Batches of others end within that time.
+"""Seconds before the harness gives up if every batch is refused while none of ours is in the queue. Batches of other
+programs end within that time.
 """
 
 
 @dataclass(slots=True)
 class QueueRoom:
-    """What a provider's refusals say about the room in its queue; times are in seconds."""
+    """Estimates from refusals how many requests fit into a provider's queue; times are in seconds."""
 
     poll: float
-    """Seconds before the second attempt; later waits are twice as long each."""
+    """Seconds before the second attempt; each later wait is twice as long as the one before."""
     most: int | None = None
-    """Most requests of the next batch; None if no limit is known."""
+    """Largest number of requests in the next batch; None if no limit is known."""
     why: str = ""
     """What the provider said at the last refusal."""
     _first: int = 0
@@ -40,7 +42,7 @@ class QueueRoom:
 
         Args:
             number: The batch's number.
-            submitted: The number of the last batch that was submitted. Refusals of batches up to that say nothing new.
+            submitted: The number of the last submitted batch. Later refusals of batches up to this one are ignored.
             requests: Number of the batch's requests.
             others: True if the queue has other batches of ours.
             now: The time.
@@ -65,7 +67,7 @@ class QueueRoom:
 
         Args:
             number: The batch's number.
-            most: Most requests of a batch without a limit.
+            most: Largest number of requests in a batch while the queue is not full.
         """
         if number >= self._first:
             self._refusals, self._next, self._full_since = 0, 0.0, None

@@ -40,8 +40,8 @@ class Watcher:
     Attributes:
         lost: True if the server does not know the batch any more, so that what it cost is unknown.
         refused: True if the server refused the batch, so that none of its requests was run.
-        admitted: True if the server has taken it into its queue.
-        crowded: Why the server refused it, if its queue was full; else empty.
+        admitted: True if the server has accepted the batch into its queue.
+        crowded: The server's reason for refusing the batch, if its queue was full; else empty.
     """
 
     batch: Batch
@@ -96,8 +96,8 @@ class Watcher:
         Args:
             resume: Lets calls be made again after others have failed.
             redact: Hides secrets in a result.
-            arrived: Called with requests whose results are stored, and the difference to what they were charged.
-            admitted: Called when the server has taken the batch into its queue.
+            arrived: Called with requests whose results are stored, and the difference from what was charged for them.
+            admitted: Called when the server has accepted the batch into its queue.
 
         Raises:
             RequestFailedError: The server refused the batch, or no longer answers questions about it.
@@ -191,7 +191,7 @@ class Watcher:
         Args:
             call: The call.
             resume: Lets calls be made again after others have failed.
-            at_once: True to raise a ModelError, such as for a wrong key, if no check of the batch has succeeded yet.
+            at_once: True to raise a ModelError, such as for a wrong key, immediately if no check has succeeded yet.
         """
         began = time.monotonic()
         while True:

@@ -65,7 +65,7 @@ def test_p_by_shards_has_a_row_for_each_number() -> None:
 def test_a_test_of_too_few_examples_has_no_p() -> None:
     table = by_setting([result(10, -4.0, shards=2), untested(10, shards=4)], "shards", "")
     assert cells(table) == [["2", "1.0e-03", "1.0e-04"], ["4", "–", "–"]]
-    assert "Without 1 slice whose order is not testable" in table.notes[0].text
+    assert "Left out: 1 slice whose order is not testable" in table.notes[0].text
     assert cells(duplication([result(10, -4.0), untested(10), untested(0)], "")) == [
         ["0", "0", "–", "–", "–", "0"],
         ["10", "1", "1.0e-03", "1.0e-04", "1.0e-04", "1"],

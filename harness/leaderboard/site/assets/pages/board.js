@@ -222,7 +222,7 @@
       sign("running", "running", "Still running; the bar shows the share of examples answered so far", make("i.bar-running")),
       sign("not run", "not run", null, state.phone ? make("i.outlined") : make("span.faint", null, "–")),
       sign("failed", "failed", "The run gave no number; the tooltip of the cell says why", state.phone ? make("i.solid") : make("span.bad", null, "✕")),
-      sign("no number", "no number", "There is no number, for a reason that is not an error; the tooltip of the cell has it", state.phone ? make("i.hatched") : make("span.faint", null, "–")),
+      sign("no number", "no number", "There is no number, although there was no error; the tooltip of the cell gives the reason", state.phone ? make("i.hatched") : make("span.faint", null, "–")),
       sign("declined", "declined", "The model or its provider declined to answer every example", make("i.hatched")),
       sign("left out: depends on the published order", "left out", "Left out of win rate and coverage", make("i.hatched")),
       state.phone ? null : sign("dependent", "order-dependent", "A test shows that the model depends on the order in which the data were published", corner("")),

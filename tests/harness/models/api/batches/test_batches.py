@@ -331,7 +331,7 @@ def test_a_full_queue_is_filled_with_smaller_batches_before_any_has_ended(
         assert errors == [None] * 16
         assert submitted(server)[:2] == [8, 4]
         assert sum(submitted(server)) == 16
-        assert "the provider's batch queue is full, 4 requests wait; batch 1 of " in shown
+        assert "the provider's batch queue is full, 4 requests are waiting; batch " in shown
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -345,7 +345,7 @@ def test_a_queue_that_others_fill_is_waited_for(backend: str, tmp_path: Path, ca
             server.ways.others = 0
         assert asked.result()[0] == [None] * 6
         assert sum(submitted(server)) == 6
-    assert caplog.text.count("the provider's batch queue has no room for a batch of 6: ") == 1
+    assert caplog.text.count("the provider's batch queue has no room for a batch of 6 requests: ") == 1
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -462,6 +462,6 @@ def test_scoring_is_refused_before_anything_is_asked(open_model: Open) -> None:
 def test_a_server_without_batches_is_one_error(backend: str, path: str, open_model: Open) -> None:
     with batch_server() as server:
         server.ways.says = lambda _, asked: (404, {"detail": "Not Found"}) if asked.endswith(path) else None
-        with pytest.raises(ModelError, match=r"404: Not Found. The server does not .* have batches: remove `batch"):
+        with pytest.raises(ModelError, match=r"404: Not Found. The server does not .* support batches: remove `batch"):
             open_model(server, backend).ask(requests(3))
         assert sum(asked.endswith(path) for _, asked in server.calls) == 1
