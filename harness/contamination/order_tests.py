@@ -331,8 +331,8 @@ def judged_tests(records: Iterable[RunRecord]) -> dict[str, list[JudgedTest]]:
 def representatives(tests: Sequence[OrderTest]) -> dict[OrderTest, OrderTest]:
     """Return, for each of one model's targets, or of its controls, the test that counts for its order.
 
-    P-values play no part: a test counts unless it shares an order with one that was started earlier and counts. Two files
-    of a benchmark both count, although each shares its rows with a later file of the whole benchmark.
+    P-values play no part: a test counts unless it shares an order with one that was started earlier and counts.
+    Two files of a benchmark both count, although each shares its rows with a later file of the whole benchmark.
 
     Args:
         tests: The tests whose order can be tested, which is known before any model is asked.
