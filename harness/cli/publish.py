@@ -10,6 +10,7 @@ import click
 
 from harness.cli import options
 from harness.errors import HarnessError
+from harness.output.display import counted
 from harness.output.terminal import say
 
 if TYPE_CHECKING:
@@ -128,11 +129,14 @@ def _show(contents: Contents, repository: str, proposals: list[ModelResults], *,
     shown = [file for file in files if not file.startswith(("results/", "site/"))]
     for file in shown:
         rows = contents.rows.get(file)
-        say(f"  {file}: {_size(sizes[file])}{f', {rows:,} rows' if rows is not None else ''}")
-    for folder, noun in (("results", "records of runs"), ("site", "files of the web site")):
+        say(f"  {file}: {_size(sizes[file])}" + ("" if rows is None else f", {counted(rows, 'row')}"))
+    for folder, one, several in (
+        ("results", "record of a run", "records of runs"),
+        ("site", "file of the web site", "files of the web site"),
+    ):
         inside = [size for file, size in sizes.items() if file.startswith(f"{folder}/")]
         if inside:
-            say(f"  {folder}/: {len(inside)} {noun}, {_size(sum(inside))}")
+            say(f"  {folder}/: {len(inside):,} {one if len(inside) == 1 else several}, {_size(sum(inside))}")
     for one in proposals:
         say(f"Model {one.repository}: a pull request with {len(one.files)} {_files(len(one.files))}.")
         for file in one.files:

@@ -75,8 +75,8 @@ def check_name(results_dir: Path, series: str, output: Path, option: str, suites
         return
     place = "not known" if owner is None else owner
     raise HarnessError(
-        f"{results_dir} has results of a training named {series!r}, whose output folder is {place}. Give this training "
-        f"another name with {option}, or the same name if it is the same training."
+        f"{results_dir}: the name {series!r} belongs to another training, whose output folder is {place}. Give this "
+        f"training another name with {option}, or the same name if it is the same training."
     )
 
 

@@ -265,7 +265,7 @@ def test_trainings_whose_output_folders_have_the_same_name_keep_their_results(tr
     before = harness.Results().runs()["run"].tolist()
     second = trainer(output_dir="b/out", max_steps=2)
     with pytest.raises(
-        HarnessError, match=r"results of a training named 'out', whose output folder is .*/a/out.*series="
+        HarnessError, match=r"name 'out' belongs to another training, whose output folder is .*/a/out.*series="
     ):
         callback(second, every=1)
     callback(second, every=1, series="other")
@@ -274,7 +274,9 @@ def test_trainings_whose_output_folders_have_the_same_name_keep_their_results(tr
     assert [run for run in harness.Results().runs()["run"] if "other" not in run] == before
     assert not Path("results", FOLDER).exists()
     same_name = trainer(output_dir="c/out", run_name="other")
-    with pytest.raises(HarnessError, match=r"named 'other', whose output folder is .*/b/out"):
+    with pytest.raises(
+        HarnessError, match=r"name 'other' belongs to another training, whose output folder is .*/b/out"
+    ):
         callback(same_name, every=1)
 
 
