@@ -165,10 +165,10 @@ def test_recorded_conversations_are_replayed(run: Run, tmp_path: Path) -> None:
         assert error is None or "has no turns[2] for id" in error
 
 
-def test_a_model_without_a_chat_template_is_refused(tmp_path: Path, registry: Registry) -> None:
+def test_a_model_that_takes_no_conversations_is_refused(tmp_path: Path, registry: Registry) -> None:
     (record,) = run_sweep([spec(arguments={})], registry, Settings(tmp_path / "results", tmp_path))
     assert record.status == "failed"
-    assert "has no chat template. Use an instruction-tuned model, or a method that continues" in str(record.error)
+    assert record.error == "fake:0 does not take conversations; set chat: true."
 
 
 def test_a_dry_run_counts_the_turns_that_follow(registry: Registry, tmp_path: Path) -> None:
