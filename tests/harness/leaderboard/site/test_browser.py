@@ -139,6 +139,13 @@ BOXES = """[...document.querySelectorAll('main :is(h1, h2, p, button, select, th
     })"""
 
 
+PLOTTED = """[...document.querySelectorAll('figure.plot')].every((figure) => {
+    if (!figure.dataset.drawn) figure.scrollIntoView();
+    return figure.dataset.drawn;
+})"""
+"""All plots of a page are drawn, which they are only once they are in sight."""
+
+
 @pytest.mark.parametrize("width", [1300, 390])
 def test_a_page_looks_the_same_after_all_others(browser: Any, site: Path, results: Path, width: int) -> None:
     size = {"width": width, "height": 900}
@@ -148,7 +155,11 @@ def test_a_page_looks_the_same_after_all_others(browser: Any, site: Path, result
         seen.go(route)
     for route in pages:
         fresh = Visit(browser, site.as_uri(), viewport=size)
-        shown = [visit.go(route).evaluate(BOXES) for visit in (fresh, seen)]
+        shown = []
+        for visit in (fresh, seen):
+            page = visit.go(route)
+            visit.until(PLOTTED)
+            shown.append(page.evaluate(BOXES))
         assert shown[0] == shown[1], route
         fresh.context.close()
         assert fresh.wrong == []
