@@ -130,13 +130,13 @@ def _show(contents: Contents, repository: str, proposals: list[ModelResults], *,
     for file in shown:
         rows = contents.rows.get(file)
         say(f"  {file}: {_size(sizes[file])}" + ("" if rows is None else f", {counted(rows, 'row')}"))
-    for folder, one, several in (
+    for folder, single, several in (
         ("results", "record of a run", "records of runs"),
         ("site", "file of the web site", "files of the web site"),
     ):
         inside = [size for file, size in sizes.items() if file.startswith(f"{folder}/")]
         if inside:
-            say(f"  {folder}/: {len(inside):,} {one if len(inside) == 1 else several}, {_size(sum(inside))}")
+            say(f"  {folder}/: {len(inside):,} {single if len(inside) == 1 else several}, {_size(sum(inside))}")
     for one in proposals:
         say(f"Model {one.repository}: a pull request with {len(one.files)} {_files(len(one.files))}.")
         for file in one.files:
