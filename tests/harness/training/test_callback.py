@@ -317,7 +317,7 @@ def test_results_of_a_loop_with_the_name_of_the_training_stay(trainer: Trainers,
     made = trainer()
     options: dict[str, Any] = {"tokenizer": tokens, "runs": RUNS, "plugins": ["quiz.yaml"], "progress": False}
     harness.evaluate(made.model, series="run-7", step=9, **options)
-    with pytest.raises(HarnessError, match="'run-7', whose output folder is not known"):
+    with pytest.raises(HarnessError, match="'run-7' belongs to another training, whose output folder is not known"):
         callback(made, every=2)
     callback(made, every=2, suite="elsewhere")
     callback(made, every=2, series="run-7")
