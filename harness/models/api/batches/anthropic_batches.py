@@ -9,19 +9,18 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any
 
 from pydantic import ValidationError
 
-from harness.models.api.answers import Answer, Checked, Count, read_answer
+from harness.models.api.answers import Answer, Checked, Count
 from harness.models.api.batches.downloads import downloaded_lines
 from harness.models.api.batches.interface import Line, Look
 from harness.models.api.batches.ledger import Batch
 from harness.models.api.batches.missing import is_missing, is_unknown, submitted
 from harness.models.api.batches.openai_batches import ServerId
+from harness.models.api.batches.server_calls import server_call
 from harness.models.api.calls import Calls, RefusedError, RequestFailedError
-from harness.models.api.retries import Failure
-from harness.models.api.spending import Cost
 
 _STATUSES: Mapping[str, int] = {
     "invalid_request_error": 400,
@@ -40,9 +39,6 @@ _CLOCKS_DIFFER = 3600.0
 """Seconds by which the server's clock may differ from this machine's."""
 _PAGES = 100
 """Most pages of the list of batches that are searched."""
-
-
-M = TypeVar("M", bound=Answer)
 
 
 class _Counts(Checked):
@@ -128,7 +124,7 @@ class AnthropicBatches:
         def post() -> Any:
             return self._client.post("/v1/messages/batches", cast_to=httpx2.Response, content=whole, options=options)
 
-        found = await submitted(lambda refused: self._call(post, _Batch, refused), is_unknown)
+        found = await submitted(lambda refused: server_call(self._calls, post, _Batch, refused), is_unknown)
         return found.id
 
     async def find(self, batch: Batch, items: Callable[[], frozenset[str]]) -> str | None:
@@ -140,7 +136,7 @@ class AnthropicBatches:
         listed = self._client.messages.batches.with_raw_response.list
         after: dict[str, str] = {}
         for _ in range(_PAGES):
-            page = await self._call(lambda after=after: listed(limit=100, **after), _Page)  # type: ignore[misc]
+            page = await server_call(self._calls, lambda after=after: listed(limit=100, **after), _Page)  # type: ignore[misc]
             for one in page.data:
                 counts = one.request_counts
                 alike = counts.done + counts.processing == batch.requests
@@ -171,7 +167,7 @@ class AnthropicBatches:
     async def look(self, id: str) -> Look | None:
         retrieve = self._client.messages.batches.with_raw_response.retrieve
         try:
-            found = await self._call(lambda: retrieve(id), _Batch, is_missing)
+            found = await server_call(self._calls, lambda: retrieve(id), _Batch, is_missing)
         except RefusedError:
             return None
         return found.look
@@ -188,18 +184,7 @@ class AnthropicBatches:
 
     async def cancel(self, id: str) -> None:
         cancelled = self._client.messages.batches.with_raw_response.cancel
-        await self._call(lambda: cancelled(id), _Batch)
-
-    async def _call(
-        self, send: Callable[[], Any], kind: type[M], refused: Callable[[Failure], bool] = lambda failure: False
-    ) -> M:
-        async def whole() -> Any:
-            answer = await send()
-            return getattr(answer, "http_response", answer)
-
-        return await self._calls.call(
-            whole, lambda raw: read_answer(kind, raw), Cost(), refused, asks=False, billed=False
-        )
+        await server_call(self._calls, lambda: cancelled(id), _Batch)
 
 
 def _read(line: bytes) -> Line:

@@ -9,19 +9,18 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 from pydantic import Field, ValidationError
 
-from harness.models.api.answers import Answer, Checked, Count, read_answer
+from harness.models.api.answers import Answer, Checked, Count
 from harness.models.api.batches.downloads import downloaded_lines
 from harness.models.api.batches.interface import Line, Look
 from harness.models.api.batches.ledger import Batch
 from harness.models.api.batches.missing import is_missing, is_unknown, submitted
+from harness.models.api.batches.server_calls import server_call
 from harness.models.api.calls import Calls, RefusedError
-from harness.models.api.retries import Failure
-from harness.models.api.spending import Cost
 
 ServerId = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,200}$")]
 """An id that a server gives; it becomes a part of addresses."""
@@ -35,9 +34,6 @@ _CLOCKS_DIFFER = 3600.0
 """Seconds by which a server's clock may differ from this machine's."""
 _PAGES = 100
 """Most pages of the list of batches that are searched."""
-
-
-M = TypeVar("M", bound=Answer)
 
 
 class _File(Answer):
@@ -135,21 +131,25 @@ class OpenAIBatches:
         named = (f"harness-{batch.tag}.jsonl", b"".join(lines), "application/jsonl")
         upload = self._client.files.with_raw_response.create
         # Repeated freely: a file that nothing refers to costs nothing, and the server deletes it after a month.
-        found = await submitted(lambda refused: self._call(lambda: upload(file=named, purpose="batch"), _File, refused))
+        found = await submitted(
+            lambda refused: server_call(self._calls, lambda: upload(file=named, purpose="batch"), _File, refused)
+        )
         batch.file = found.id
 
     async def create(self, batch: Batch, lines: Sequence[bytes]) -> str:
         make = self._client.batches.with_raw_response.create
         about = {"harness_batch": batch.tag}
         asked = {"input_file_id": batch.file, "endpoint": batch.path, "completion_window": "24h", "metadata": about}
-        found = await submitted(lambda refused: self._call(lambda: make(**asked), _Batch, refused), is_unknown)
+        found = await submitted(
+            lambda refused: server_call(self._calls, lambda: make(**asked), _Batch, refused), is_unknown
+        )
         return found.id
 
     async def find(self, batch: Batch, items: Callable[[], frozenset[str]]) -> str | None:
         listed = self._client.batches.with_raw_response.list
         after: dict[str, str] = {}
         for _ in range(_PAGES):
-            page = await self._call(lambda after=after: listed(limit=100, **after), _Page)  # type: ignore[misc]
+            page = await server_call(self._calls, lambda after=after: listed(limit=100, **after), _Page)  # type: ignore[misc]
             for one in page.data:
                 mine = one.metadata is not None and one.metadata.get("harness_batch") == batch.tag
                 if mine or (batch.file is not None and one.input_file_id == batch.file):
@@ -162,7 +162,7 @@ class OpenAIBatches:
     async def look(self, id: str) -> Look | None:
         retrieve = self._client.batches.with_raw_response.retrieve
         try:
-            return (await self._call(lambda: retrieve(id), _Batch, is_missing)).look
+            return (await server_call(self._calls, lambda: retrieve(id), _Batch, is_missing)).look
         except RefusedError:
             return None
 
@@ -176,18 +176,7 @@ class OpenAIBatches:
 
     async def cancel(self, id: str) -> None:
         cancelled = self._client.batches.with_raw_response.cancel
-        await self._call(lambda: cancelled(id), _Batch)
-
-    async def _call(
-        self, send: Callable[[], Any], kind: type[M], refused: Callable[[Failure], bool] = lambda failure: False
-    ) -> M:
-        async def whole() -> Any:
-            answer = await send()
-            return getattr(answer, "http_response", answer)
-
-        return await self._calls.call(
-            whole, lambda raw: read_answer(kind, raw), Cost(), refused, asks=False, billed=False
-        )
+        await server_call(self._calls, lambda: cancelled(id), _Batch)
 
 
 def _read(line: bytes) -> Line:
