@@ -100,7 +100,7 @@ class Ledger(Protocol):
 
 
 class NoticeBoard(Protocol):
-    """Shows what a model waits for; it is told on the thread on which the answers are taken."""
+    """Shows what a model waits for. Its methods are called on the thread that takes the answers."""
 
     detached: str
     """What goes on if this process is interrupted, and how to end that; empty if nothing does."""

@@ -63,7 +63,7 @@ def _count(value: Any) -> int | None:
 
 
 class _Part(BaseModel):
-    """Keys that we do not know are no mistake in another program's file."""
+    """A part of another program's file; unknown keys are ignored."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 

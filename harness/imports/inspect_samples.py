@@ -190,7 +190,7 @@ def _request(
     effort, budget = config.get("reasoning_effort"), config.get("reasoning_tokens")
     return GenerateRequest(
         prompt=tuple(_message(one) for one in turns),
-        # Not set means the provider's default, which a log does not tell; 0 stands for it.
+        # 0 stands for the provider's default, which logs do not contain.
         max_tokens=int(config.get("max_tokens") or 0),
         temperature=float(1.0 if config.get("temperature") is None else config["temperature"]),
         stop=tuple(str(text) for text in config.get("stop_seqs") or ()),

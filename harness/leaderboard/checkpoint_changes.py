@@ -199,7 +199,7 @@ def _joined(effects: Sequence[ConditionEffects]) -> ConditionEffects:
 
 def _normal(difference: float, variance: float, comparisons: int, *, paired: bool) -> Change:
     error = math.sqrt(variance)
-    if not error:  # a few equal scores are no evidence that all others are equal
+    if not error:  # equal scores on a few instances do not show that the models are equal
         return Change(difference, variance, 1.0, None, paired)
     p = 2.0 * NormalDist().cdf(-abs(difference) / error)
     return Change(difference, variance, p, _reach(LEVEL / comparisons) * error, paired)

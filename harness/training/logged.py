@@ -20,7 +20,7 @@ UNFINISHED = f"{PREFIX}unfinished"
 def metric_names(specs: Sequence[RunSpec]) -> dict[str, str]:
     """Return the name of each run's main metric, ``eval_harness/boolq/quasi_exact_match``, by the run's question.
 
-    Runs of one scenario and metric are told apart by what they differ in, as in progress.
+    If several runs share scenario and metric, the name has the settings in which they differ, as in progress lines.
     """
 
     def label(spec: RunSpec) -> str:

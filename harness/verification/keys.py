@@ -47,7 +47,7 @@ def load_signer(file: Path, ask: AskPassphrase) -> CryptoSigner:
         ask: Asks for the passphrase of an encrypted key, unless ``HARNESS_SIGNING_PASSPHRASE`` is set.
 
     Raises:
-        DataError: It cannot be read, is no private key of a known kind, or the passphrase is wrong.
+        DataError: It cannot be read, is not a private key of a known kind, or the passphrase is wrong.
     """
     check_installed()
     from securesystemslib.signer import CryptoSigner
@@ -64,7 +64,7 @@ def load_public(file: Path) -> SSlibKey:
     """Return a public key: PEM (SubjectPublicKeyInfo), or a line as ``ssh-keygen`` writes it.
 
     Raises:
-        DataError: It cannot be read, or is no public key of a known kind.
+        DataError: It cannot be read, or is not a public key of a known kind.
     """
     check_installed()
     from cryptography.exceptions import UnsupportedAlgorithm

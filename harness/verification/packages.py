@@ -31,8 +31,8 @@ class Package(BaseModel):
     version: str
     """Its version."""
     files_sha256: str | None = None
-    """SHA-256 of its list of files with their hashes (``RECORD``), without what differs between machines; null if there
-    is no such list.
+    """SHA-256 of its list of files with their hashes (``RECORD``), without entries that differ between machines; null
+    if the package has no such list.
     """
     source: str | None = None
     """Where it came from, if not from an index: a URL or a folder."""

@@ -48,7 +48,7 @@ def environment_changes(recorded: Mapping[str, Any], present: Mapping[str, Any])
     then, now = _part(recorded, "versions"), _part(present, "versions")
     yield from _changes({name: (then.get(name), now.get(name)) for name in (*then, *now)})
     machines = [_machine(recorded), _machine(present)]
-    # What was not noted then is no difference.
+    # Facts that the run did not record are not compared.
     yield from _changes({name: (machines[0][name], machines[1].get(name)) for name in MACHINE if name in machines[0]})
 
 

@@ -125,7 +125,7 @@ def find_run(path: Path) -> RunRecord:
     """Return the record of a run, by its folder or its run.json.
 
     Raises:
-        DataError: There is none, it cannot be read, or its settings are not those that its name stands for.
+        DataError: There is no run, it cannot be read, or its settings do not match the digest in its name.
     """
     record = read_run(path.parent if path.name == RUN_FILE else path)
     origin = record.provenance.get("origin")

@@ -188,7 +188,7 @@ def test_wheels_in_a_folder_give_hashes(harness: Harness, locked: dict[str, Any]
     assert harness("lock", "results", "--wheels", "wheels").code == 0
     digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
     assert json.loads(LOCK.read_text())["packages"]["click"]["archive_sha256"] == [digest]
-    assert check(harness) == []  # hashes of wheels are no property of what is installed
+    assert check(harness) == []  # wheels' hashes are not compared with what is installed
 
 
 @pytest.mark.parametrize("name", ["Typing_Extensions", "typing.extensions", "typing--extensions"])

@@ -221,7 +221,7 @@ def test_a_test_of_all_rows_makes_no_re_tests_of_parts_without_common_rows(first
 
 
 def file(model: str, name: str, rows: range, log10_p: float = -4.0, **found: Any) -> RunRecord:
-    """Return the test of a file of rows that are told apart by their number."""
+    """Return the test of a file whose rows differ in their number."""
     digests = row_digests([f"this is the text of row {number}" for number in rows])
     return run(model, name, log10_p, order_hash=name, row_digests=digests, **found)
 
