@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harness import NO_VALUE, Estimate, Example, MetricError, RunMetric, metric
-from harness.contamination import Verdict, diagnose_options, option_order_test, why_options_not_testable
+from harness.contamination import Verdict, diagnose_options, option_digests, option_order_test, why_options_not_testable
 from harness.statistics import effective_size_interval
 
 
@@ -88,6 +88,7 @@ class OptionOrder(RunMetric):
             "log10_p_certified": found.log10_certified,
             "log10_p_floor": -sum(math.log10(len(item)) for item in self._items),
             "alpha": self._alpha,
+            "option_digests": option_digests(self._options),
             "exchangeable": text.exchangeable,
             "diagnostics": {test.name: {"z": test.z, "p": test.p, "p_holm": test.p_holm} for test in text.tests},
         }

@@ -118,7 +118,10 @@ def options_of(row: Row, columns: QuestionColumns) -> tuple[list[str], list[str]
     letters = list(string.ascii_uppercase)
     if len(columns.options) > 1:
         texts = [value_of(row, name) for name in columns.options]
-        labels = [_series(name)[1].upper() or letter for name, letter in zip(columns.options, letters, strict=False)]
+        while len(texts) > 2 and (texts[-1] is None or not str(texts[-1]).strip()):
+            texts.pop()  # where questions have four or five options, the last column is empty for some
+        named = zip(columns.options[: len(texts)], letters, strict=False)
+        labels = [_series(name)[1].upper() or letter for name, letter in named]
     else:
         labels, texts = _listed(value_of(row, columns.options[0]), letters)
     shown = ", ".join(map(repr, columns.options))
@@ -162,7 +165,7 @@ def _options(row: Row) -> tuple[str, ...]:
     series: dict[str, dict[str, str]] = {}
     for name in row:
         prefix, end = _series(name)
-        if end and isinstance(row[name], str | int | float):
+        if end and isinstance(row[name], str | int | float | None):
             series.setdefault(prefix, {})[end] = name
     for ends in series.values():
         for names in ([ends[end] for end in takewhile(ends.__contains__, known)] for known in _ENDS):

@@ -64,12 +64,17 @@ def held_out_command(
     """
     from harness.cli.run import execute
     from harness.contamination.held_out import held_out_sweep, held_out_tests, read_held_out
+    from harness.contamination.statistics.verdict import Verdict
     from harness.runs.runner import Settings
 
     sweep, registry = held_out_sweep(models, published, held_out, column=column, suite=suite, seed=seed)
     data = read_held_out(sweep, registry, seed)
     if reason := data.untestable(alpha, draws):
-        say(json_text([{"verdict": "not testable", "reason": reason}]) if as_json else f"not testable: {reason}.")
+        say(
+            json_text([{"verdict": str(Verdict.NOT_TESTABLE), "reason": reason}])
+            if as_json
+            else f"{Verdict.NOT_TESTABLE}: {reason}."
+        )
         sys.exit(1)
     records = execute(sweep.runs, registry, Settings(results_dir, None, force, cache_dir=cache_dir))
     tests = held_out_tests(records, data, score=score, draws=draws, alpha=alpha, seed=seed)
@@ -105,7 +110,7 @@ def _show(tests: Sequence[HeldOutTest], data: HeldOutData) -> None:
             f"{test.result.difference:+.4f}",
             f"{test.result.p:.4g}",
             ways,
-            test.verdict.partition(":")[0],
+            test.verdict,
         )
     console.print(table)
     telling = ", ".join(f"{name} p = {p:.3g}" for name, p in data.telling.items())

@@ -141,6 +141,7 @@ def _show(by_model: Mapping[str, Sequence[OptionTest]], alpha: float) -> None:
         "likeliest: questions whose published order is the likeliest of all that were compared. p: exact, if the "
         "authors drew each question's order of options at random; corrected over the model's data sets by Holm, level "
         f"{alpha:g}. not testable: the text alone shows that the options are not in random order, or there are too few "
-        "questions for any p-value below the level. If no dependence is found, that shows nothing.",
+        "questions for any p-value below the level. re-test: an earlier data set has the same questions; only that one "
+        "is in the correction. If no dependence is found, that shows nothing.",
         style="dim",
     )

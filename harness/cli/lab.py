@@ -184,8 +184,9 @@ def vary_command(checkpoint: Path, output: Path, shards: str | None, shuffles: s
     Do not choose either by its p-value: the smallest of several p-values is not a p-value.
     """
     from harness.contamination.lab.checkpoints import read_record
+    from harness.contamination.lab.exhibits import slice_results
     from harness.contamination.lab.injections import read_injection
-    from harness.contamination.lab.study import results, slice_run
+    from harness.contamination.lab.study import slice_run
     from harness.contamination.lab.tables import evidence_table
     from harness.contamination.roles import ORDER_TEST
     from harness.contracts.plugins import Kind
@@ -206,10 +207,10 @@ def vary_command(checkpoint: Path, output: Path, shards: str | None, shuffles: s
     tests = [slice_run(checkpoint, one, {"method": method, **some}, registry) for one in slices for some in grid]
     records = run_suite(output, "vary", tests)
     found = sorted(
-        results(records, {checkpoint: slices}),
-        key=lambda item: (item[1].copies, item[1].label, item[3].get("r", 0), item[3].get("shuffles", 0)),
+        slice_results(records, {checkpoint: slices}),
+        key=lambda each: (each.one.copies, each.one.label, each.found.get("r", 0), each.found.get("shuffles", 0)),
     )
-    make_console().print(evidence_table((one, details) for _, one, _, details in found))
+    make_console().print(evidence_table(found))
     exit_if_failed(records)
 
 

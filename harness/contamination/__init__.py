@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from harness.contamination.statistics.sharded_t import sharded_t as sharded_t
     from harness.contamination.statistics.shards import shard_bounds as shard_bounds
     from harness.contamination.statistics.shards import shard_count as shard_count
+    from harness.contamination.statistics.shared_rows import option_digests as option_digests
     from harness.contamination.statistics.shared_rows import row_digests as row_digests
     from harness.contamination.statistics.testable import why_not_testable as why_not_testable
     from harness.contamination.statistics.testable import why_options_not_testable as why_options_not_testable

@@ -8,7 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from harness.contamination.order_tests import details_of
+from harness.contamination.retests import representatives
 from harness.contamination.roles import OPTION_TEST, QUESTIONS_FILE
+from harness.contamination.statistics.shared_rows import share_options
 from harness.contamination.statistics.testable import why_options_not_testable
 from harness.contamination.statistics.verdict import Verdict, verdict
 from harness.contamination.sweep import scenario_of
@@ -20,7 +22,7 @@ from harness.storage.results import RunRecord
 from harness.sweeps.load import Sweep, sweep_from_mapping
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class OptionTest:
     """One test: a model, and the options of a data set's questions."""
 
@@ -30,6 +32,8 @@ class OptionTest:
     """The metric's details, as in run.json."""
     log10_p_holm: float = math.nan
     """Log10 of the p-value, corrected over the model's data sets by Holm; not a number if it cannot be tested."""
+    retest_of: OptionTest | None = None
+    """The test of the same questions that counts instead of this one; None for one that counts itself."""
 
     @property
     def model(self) -> str:
@@ -59,11 +63,26 @@ class OptionTest:
     @property
     def verdict(self) -> Verdict:
         """The verdict on the corrected p-value."""
-        return Verdict.NOT_TESTABLE if self.why_not_testable else verdict(self.log10_p_holm, self.alpha)
+        if self.why_not_testable:
+            return Verdict.NOT_TESTABLE
+        return Verdict.RETEST if self.retest_of else verdict(self.log10_p_holm, self.alpha)
+
+    def shares_order(self, other: OptionTest) -> bool:
+        """Return True if both tests read some of the same questions, with their options in the same order."""
+        digests, others = self.found.get("option_digests"), other.found.get("option_digests")
+        try:
+            return isinstance(digests, str) and isinstance(others, str) and share_options(digests, others)
+        except ValueError:
+            return False
 
     def as_json(self) -> dict[str, Any]:
         """Return the test as JSON values."""
-        names = {"model": self.model, "scenario": self.scenario, "run": self.record.name}
+        names = {
+            "model": self.model,
+            "scenario": self.scenario,
+            "run": self.record.name,
+            "retest_of": self.retest_of and self.retest_of.record.name,
+        }
         p_values: dict[str, float | None] = {"log10_p": self.log10_p, "log10_p_holm": self.log10_p_holm}
         if self.why_not_testable:
             p_values = dict.fromkeys(p_values)
@@ -119,6 +138,8 @@ def option_sweep(
 def option_tests(records: Iterable[RunRecord]) -> dict[str, list[OptionTest]]:
     """Return the option-order tests among runs by model, corrected over each model's data sets that can be tested.
 
+    Of tests of the same questions, such as those of a file named twice, the first counts; the others are re-tests.
+
     Raises:
         DataError: There are none.
     """
@@ -130,9 +151,14 @@ def option_tests(records: Iterable[RunRecord]) -> dict[str, list[OptionTest]]:
             "none of these runs is a test of options; make one with `harness contamination options MODEL --data DATA`."
         )
     for model, tests in by_model.items():
-        p_values = iter(holm([test.log10_p for test in tests if not test.why_not_testable], log10=True))
+        counting = representatives([test for test in tests if not test.why_not_testable])
+        counted = list(dict.fromkeys(counting.values()))
+        p_values = dict(zip(counted, holm([test.log10_p for test in counted], log10=True), strict=True))
         by_model[model] = [
-            test if test.why_not_testable else replace(test, log10_p_holm=next(p_values)) for test in tests
+            replace(test, log10_p_holm=p_values[test])
+            if test in p_values
+            else replace(test, log10_p_holm=test.log10_p, retest_of=counting.get(test))
+            for test in tests
         ]
     return by_model
 

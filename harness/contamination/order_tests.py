@@ -17,6 +17,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, AllowInfNan, BaseModel, Field, Strict, ValidationError
 
+from harness.contamination.retests import representatives
 from harness.contamination.statistics.looks import combined_looks
 from harness.contamination.statistics.relabelling import relabelling_spread
 from harness.contamination.statistics.shared_rows import digest_places, share_rows
@@ -326,24 +327,6 @@ def judged_tests(records: Iterable[RunRecord]) -> dict[str, list[JudgedTest]]:
         for control in (False, True):
             counting |= representatives([test for test in family if test.testable and test.control is control])
     return {model: _judged(family, counting) for model, family in by_model.items()}
-
-
-def representatives(tests: Sequence[OrderTest]) -> dict[OrderTest, OrderTest]:
-    """Return, for each of one model's targets, or of its controls, the test that counts for its order.
-
-    P-values play no part: a test counts unless it shares an order with one that was started earlier and counts.
-    Two files of a benchmark both count, although each shares its rows with a later file of the whole benchmark.
-
-    Args:
-        tests: The tests whose order can be tested, which is known before any model is asked.
-    """
-    found: dict[OrderTest, OrderTest] = {}
-    counting: list[OrderTest] = []
-    for test in sorted(tests, key=lambda test: (test.record.started or "", test.record.name)):
-        found[test] = next((other for other in counting if test.shares_order(other)), test)
-        if found[test] is test:
-            counting.append(test)
-    return found
 
 
 def combined(files: Sequence[OrderTest]) -> float:

@@ -62,6 +62,21 @@ def test_a_csv_file(tmp_path: Path) -> None:
     assert answers(found) == ["no", "a"]
 
 
+def test_questions_with_fewer_options_leave_the_last_columns_empty(tmp_path: Path) -> None:
+    (tmp_path / "quiz.csv").write_text("question,A,B,C,D,answer\nSky?,red,green,blue,,C\nSea?,red,green,blue,grey,D\n")
+    found = read(tmp_path / "quiz.csv")
+    assert [len(one.references) for one in found] == [3, 4]
+    assert answers(found) == ["blue", "grey"]
+    rows: list[dict[str, Any]] = [
+        {"question": "Sky?", **dict(zip("ABC", WORDS, strict=True)), "D": None, "answer": "blue"},
+        {"question": "Sea?", **dict(zip("ABCD", [*WORDS, "grey"], strict=True)), "answer": "D"},
+    ]
+    assert answers(read(write(tmp_path, *rows))) == ["blue", "grey"]
+    (tmp_path / "quiz.csv").write_text("question,A,B,C,D,answer\nSky?,red,,blue,grey,C\n")
+    with pytest.raises(DataError, match="must be two or more texts"):
+        read(tmp_path / "quiz.csv")
+
+
 @pytest.mark.parametrize(
     ("given", "expected"),
     [

@@ -139,14 +139,6 @@ def runs_by_slice(
             yield (*place, record)
 
 
-def results(
-    records: Iterable[RunRecord], slices: Mapping[Path, Sequence[Injection]]
-) -> Iterator[tuple[Path, Injection, RunRecord, Mapping[str, Any]]]:
-    """Yield the contamination test's result for each slice, where it finished."""
-    for folder, one, record in runs_by_slice(records, slices):
-        yield from ((folder, one, record, test.found) for test in order_tests([record]))
-
-
 def trials(records: Iterable[RunRecord], slices: Mapping[Path, Sequence[Injection]], alpha: float) -> list[Trial]:
     """Return the outcome of each slice's test; a combined p-value of at most alpha is a detection.
 
@@ -156,12 +148,14 @@ def trials(records: Iterable[RunRecord], slices: Mapping[Path, Sequence[Injectio
         DataError: The slices that remain have fewer than two different numbers of copies.
     """
     found, untestable = [], []
-    for folder, one, _, details in results(records, slices):
-        if reason := why_not_testable(details):
-            untestable.append(f"{folder.name}: {one.label}: {reason}")
-            continue
-        log10_p = float(details["headline_log10_p"])
-        found.append(Trial(one.copies, 10**log10_p <= alpha, log10_p, f"{folder.name}: {one.label}"))
+    for folder, one, record in runs_by_slice(records, slices):
+        for test in order_tests([record]):
+            name = f"{folder.name}: {one.label}"
+            if reason := why_not_testable(test.found):
+                untestable.append(f"{name}: {reason}")
+                continue
+            log10_p = float(test.found["headline_log10_p"])
+            found.append(Trial(one.copies, 10**log10_p <= alpha, log10_p, name))
     if untestable and len({trial.copies for trial in found}) < 2:
         raise DataError(f"{len(untestable)} slices are not testable; the first is {untestable[0]}.")
     return found

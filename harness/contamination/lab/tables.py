@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE_HEAD
 
@@ -14,7 +14,7 @@ from harness.output.console import plain_table
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from harness.contamination.lab.injections import Injection
+    from harness.contamination.lab.exhibits import SliceResult
 
 REPORTED_PROBABILITIES = (0.5, 0.9)
 FIRST_WIDTH = 12
@@ -53,14 +53,15 @@ def power_sentences(curve: PowerCurve) -> Iterable[str]:
     yield "This holds for this data, model size and background; larger models remember more of a copy."
 
 
-def evidence_table(rows: Iterable[tuple[Injection, Mapping[str, Any]]]) -> Table:
-    """Return each slice's p-values: of the paper's test, and of the exact ones."""
+def evidence_table(rows: Iterable[SliceResult]) -> Table:
+    """Return each slice's p-values: of the paper's test, and of the exact ones; no p if it is not testable."""
     table = _table("slice", "copies", "shards", "shuffles", "t test", "exact", "next", "p")
-    for one, found in rows:
+    for each in rows:
+        found = each.found
         following = found.get("next_example") or {}
         table.add_row(
-            one.label,
-            str(one.copies),
+            each.one.label,
+            str(each.one.copies),
             str(found.get("r", "–")),
             str(found.get("shuffles", "–")),
             shown_p(found.get("log10_p_t")),

@@ -65,16 +65,20 @@ def test_too_few_rows_are_not_testable(harness: Any, files: Path) -> None:
     assert "9 different rows in each file are enough, with 49999 draws" in said.out
 
 
-def test_files_that_the_texts_tell_apart_are_inconclusive(harness: Any, files: Path) -> None:
+def test_files_that_the_texts_tell_apart_are_not_testable(harness: Any, files: Path) -> None:
     private = files / "private.jsonl"
     private.write_text(
         "".join(line.replace("}", ', "more": "zebra quince"}') + "\n" for line in private.read_text().splitlines())
     )
     said = harness(*COMMAND)
-    assert said.code == 0
-    assert "inconclusive" in said.out
+    assert said.code == 1
+    assert (
+        "not testable: the texts alone tell the files apart, so the split was not random (lengths p = 0.00" in said.out
+    )
+    assert not Path("results").exists()  # no model is asked
     (found,) = json.loads(harness(*COMMAND, "--json").out)
-    assert found["verdict"] == "inconclusive: the texts alone tell the files apart"
+    assert found["verdict"] == "not testable"
+    assert "the texts alone" in found["reason"]
 
 
 @pytest.mark.parametrize(

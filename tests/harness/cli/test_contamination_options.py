@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import os
 import re
 from pathlib import Path
@@ -105,6 +106,22 @@ def test_columns_of_a_file_are_named(harness: Any, folder: Path) -> None:
     said = harness("contamination", "options", "fake:0", "--data", "missing.csv")
     assert said.code == 2
     assert "missing.csv does not exist" in said.err
+
+
+def test_the_same_questions_count_once(harness: Any, folder: Path) -> None:
+    quiz(folder / "quiz.jsonl")
+    records = [json.loads(line) for line in (folder / "quiz.jsonl").read_text().splitlines()]
+    with (folder / "quiz.csv").open("w", newline="") as file:
+        rows = [[one["question"], *one["choices"], one["answer"]] for one in reversed(records)]
+        csv.writer(file).writerows([["question", *"ABCD", "answer"], *rows])
+    both = (*COMMAND[:3], "--data", "quiz.jsonl", "--data", "quiz.csv", "--data", "sample_multiple_choice")
+    said = harness(*both)
+    assert "re-test of the same order" in said.out
+    first, again, other = json.loads(harness(*both, "--json").out)
+    assert (first["retest_of"], again["retest_of"], other["retest_of"]) == (None, first["run"], None)
+    assert first["verdict"] == other["verdict"] == "no dependence found"
+    twice = min(0.0, min(first["log10_p"], other["log10_p"]) + math.log10(2))
+    assert min(first["log10_p_holm"], other["log10_p_holm"]) == pytest.approx(twice)
 
 
 @pytest.mark.slow

@@ -19,7 +19,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.contamination.statistics.shared_rows import MOST_DIGESTS, digest_places, row_digests, share_rows
+from harness.contamination.statistics.shared_rows import (
+    MOST_DIGESTS,
+    digest_places,
+    option_digests,
+    row_digests,
+    share_options,
+    share_rows,
+)
 
 _WORDS = [f"{first}{last}" for first in ("ba", "ko", "li", "mun", "ter") for last in ("dal", "fo", "gen", "pi", "ros")]
 
@@ -127,3 +134,26 @@ def test_sharing_is_symmetric(order: list[int], start: int) -> None:
 def test_other_texts_are_not_digests(wrong: str) -> None:
     with pytest.raises(ValueError, match=r".+"):
         digest_places(wrong)
+
+
+def options(start: int, stop: int) -> list[list[str]]:
+    return [
+        [record["question"], record["answer"], f"{number}", "none"]
+        for number, record in enumerate(questions(start, stop))
+    ]
+
+
+def test_questions_are_the_same_if_their_options_are_in_the_same_order() -> None:
+    ours = option_digests(options(0, 60))
+    assert len(digest_places(ours)) == 60
+    assert share_options(ours, option_digests(options(0, 60)[::-1]))
+    assert share_options(ours, option_digests([[text.upper() for text in one] for one in options(0, 60)[:12]]))
+    assert not share_options(ours, option_digests([one[::-1] for one in options(0, 60)]))
+    assert not share_options(ours, option_digests(options(60, 120)))
+    assert not share_options(ours, option_digests([*options(0, 2), *options(60, 66)]))
+
+
+def test_options_that_many_questions_have_are_no_common_questions() -> None:
+    yes_or_no = option_digests([["yes", "no"], ["no", "yes"]] * 30)
+    assert yes_or_no == ""
+    assert not share_options(yes_or_no, yes_or_no)
