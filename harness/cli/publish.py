@@ -104,7 +104,7 @@ def publish_command(
         _show(contents, repository, proposals, public=public, samples=samples)
         if token is None or target is None:
             if target is not None:
-                say(f"In the repository: {_counted(target.changes(contents))}.")
+                _show_changes(target, contents, force=force)
             say("Nothing was uploaded. Add --yes to upload.")
             return
         _upload(contents, target, token, proposals, public=public, force=force)
@@ -165,6 +165,19 @@ def _target_if_readable(repository: str, suites: set[str]) -> Target | None:
         return None
 
 
+def _show_changes(target: Target, contents: Contents, *, force: bool) -> None:
+    changes = target.changes(contents)
+    say(f"In the repository: {_counted(changes)}.")
+    runs = sum(file.startswith("results/") for file in changes.removed)
+    if runs:
+        say(
+            f"Note: {counted(runs, 'run')} of {'this suite' if len(target.suites) == 1 else 'these suites'} in the "
+            f"repository would be removed, since RESULTS does not have {'it' if runs == 1 else 'them'}."
+        )
+    if not force and (reason := target.refusal(changes)):
+        say(f"Note: --yes would fail: {reason}")
+
+
 def _counted(changes: Changes) -> str:
     counts = ((len(changes.new), "new"), (len(changes.changed), "changed"), (len(changes.removed), "removed"))
     return ", ".join([*(f"{count} {what}" for count, what in counts if count), f"{len(changes.unchanged)} unchanged"])
@@ -185,11 +198,17 @@ def _upload(
     problems = []
     for one in proposals:
         try:
-            address = propose(one, token)
+            proposal = propose(one, token)
         except HarnessError as error:
             problems.append(str(error))
             continue
-        say(f"{one.repository}: {address or 'is already up to date.'}")
+        say(f"{one.repository}: {proposal.address or 'is already up to date.'}")
+        if proposal.card_left_alone:
+            say(
+                f"Note: the model-index in the card of {one.repository} cannot be edited line by line; it stays as "
+                "it is, without these results.",
+                err=True,
+            )
     if problems:
         raise HarnessError("\n".join(problems))
 

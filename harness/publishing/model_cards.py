@@ -18,7 +18,7 @@ from harness.exports.model_identity import model_identity
 from harness.exports.stored_run import StoredRun
 from harness.plugins.registry import Registry
 from harness.publishing.hub import Changes, HubRepository, check_name
-from harness.publishing.model_index import merged_card
+from harness.publishing.model_index import UneditableCard, merged_card
 from harness.publishing.secrets import SecretCheck
 
 if TYPE_CHECKING:
@@ -101,35 +101,48 @@ def model_results(
     return results, without
 
 
-def propose(results: ModelResults, token: str) -> str | None:
-    """Open a pull request with the files that the model's repository lacks, or add them to the one that is open.
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """What was proposed to a model's repository."""
 
-    Returns:
-        The address of the pull request or commit; None if the repository has all of them.
+    address: str | None
+    """The address of the pull request or commit; None if the repository has all files."""
+    card_left_alone: bool
+    """True if the card has a ``model-index`` that cannot be edited line by line, so it lacks the results."""
+
+
+def propose(results: ModelResults, token: str) -> Proposal:
+    """Open a pull request with the files that the model's repository lacks, or add them to the one that is open.
 
     Raises:
         PublishError: The Hub refuses, or cannot be reached.
     """
     repository = HubRepository("model", results.repository, token)
-    changes = _changes(results, repository, None)
+    changes, left_alone = _changes(results, repository, None)
     if changes.nothing:
-        return None
+        return Proposal(None, left_alone)
     reference = repository.open_pull_request(TITLE)
     if reference is None:
-        return repository.upload(results.folder, changes, TITLE, pull_request=True)
-    changes = _changes(results, repository, reference)
-    if changes.nothing:
-        return None
-    return repository.upload(results.folder, changes, TITLE, revision=reference)
+        return Proposal(repository.upload(results.folder, changes, TITLE, pull_request=True), left_alone)
+    changes, left_alone = _changes(results, repository, reference)
+    address = None if changes.nothing else repository.upload(results.folder, changes, TITLE, revision=reference)
+    return Proposal(address, left_alone)
 
 
-def _changes(results: ModelResults, repository: HubRepository, revision: str | None) -> Changes:
-    """Return what to change in the repository, without removals; a changed card is written into the folder."""
+def _changes(results: ModelResults, repository: HubRepository, revision: str | None) -> tuple[Changes, bool]:
+    """Return what to change in the repository, without removals, and whether the card cannot be edited.
+
+    A changed card is written into the folder.
+    """
     files = list(results.files)
     card = repository.read(CARD, revision)
-    merged = None if card is None else merged_card(card, results.index)
+    left_alone = False
+    try:
+        merged = None if card is None else merged_card(card, results.index)
+    except UneditableCard:
+        merged, left_alone = None, True
     if merged is not None and merged != card:
         (results.folder / CARD).write_bytes(merged.encode("utf-8"))
         files.append(CARD)
     changes = repository.compare(results.folder, files, revision)
-    return Changes(changes.new, changes.changed, (), changes.unchanged)
+    return Changes(changes.new, changes.changed, (), changes.unchanged), left_alone

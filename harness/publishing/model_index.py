@@ -18,6 +18,10 @@ _TASK, _DATASET, _METRIC = ("type",), ("type", "config", "split", "revision"), (
 Result = Mapping[str, Any]
 
 
+class UneditableCard(Exception):
+    """A card's ``model-index`` is not a list of results in lines of their own."""
+
+
 def merged_card(card: str, results: Sequence[Result]) -> str | None:
     """Return a card with results in its ``model-index``.
 
@@ -26,10 +30,13 @@ def merged_card(card: str, results: Sequence[Result]) -> str | None:
         results: Results as in ``model-index``, each with a ``source``.
 
     Returns:
-        The card; None if it has no ``model-index``, or one that cannot be edited line by line.
+        The card; None if it has no ``model-index``.
+
+    Raises:
+        UneditableCard: The ``model-index`` cannot be edited line by line.
     """
     found = _HEAD.match(card)
-    if found is None:
+    if found is None or "model-index" not in found[1]:
         return None
     head = found[1]
     try:
@@ -38,13 +45,15 @@ def merged_card(card: str, results: Sequence[Result]) -> str | None:
         sequence = _results_node(yaml.compose(head, yaml.SafeLoader))
         there = list(before["model-index"][0]["results"])
         if sequence is None or not all(isinstance(one, dict) for one in there):
-            return None
+            raise UneditableCard
         new, expected = _merged(head, sequence, there, results)
         after = yaml.safe_load(new)
     except (yaml.YAMLError, LookupError, TypeError, AttributeError):
-        return None
+        raise UneditableCard from None
     before["model-index"][0]["results"] = expected
-    return None if after != before else card[: found.start(1)] + new + card[found.end(1) :]
+    if after != before:
+        raise UneditableCard
+    return card[: found.start(1)] + new + card[found.end(1) :]
 
 
 def _results_node(root: yaml.Node | None) -> yaml.SequenceNode | None:

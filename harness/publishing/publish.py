@@ -37,6 +37,8 @@ class Target:
     """The suites that will be published."""
     others: OtherSuites
     """What it has of other suites."""
+    ours: bool = True
+    """True if ``harness publish`` created it, or it does not exist."""
 
     def changes(self, contents: Contents) -> Changes:
         """Return what a publication would change.
@@ -47,6 +49,16 @@ class Target:
         if not self.exists:
             return Changes(tuple(contents.files), (), (), ())
         return self.hub.compare(contents.folder, contents.files, belongs=lambda file: belongs(file, self.suites))
+
+    def refusal(self, changes: Changes) -> str:
+        """Return why nothing is published without force; empty if it is."""
+        there = (*changes.changed, *changes.unchanged, *changes.removed, *changes.others)
+        if self.ours or not there:
+            return ""
+        return (
+            f"{self.hub.address} was not created by harness publish (its card lacks the tag {TAG}); publish to another "
+            "name, or add --force to replace its README.md and the files of these suites in data, results and site."
+        )
 
 
 def find_target(repository: str, suites: Collection[str], token: str | None) -> Target:
@@ -62,8 +74,9 @@ def find_target(repository: str, suites: Collection[str], token: str | None) -> 
     """
     hub = HubRepository("dataset", repository, token)
     exists = hub.exists()
-    others = other_suites(hub, suites) if exists and TAG in hub.tags() else OtherSuites()
-    return Target(hub, exists, frozenset(suites), others)
+    ours = not exists or TAG in hub.tags()
+    others = other_suites(hub, suites) if exists and ours else OtherSuites()
+    return Target(hub, exists, frozenset(suites), others, ours)
 
 
 def publish(contents: Contents, target: Target, *, private: bool, force: bool = False) -> Published:
@@ -86,12 +99,8 @@ def publish(contents: Contents, target: Target, *, private: bool, force: bool = 
         changes = target.changes(contents)
         return Published(changes, True, hub.upload(contents.folder, changes, MESSAGE))
     changes = target.changes(contents)
-    there = (*changes.changed, *changes.unchanged, *changes.removed, *changes.others)
-    if there and not force and TAG not in hub.tags():
-        raise PublishError(
-            f"{hub.address} was not created by harness publish (its card lacks the tag {TAG}); publish to another "
-            "name, or add --force to replace its README.md and the files of these suites in data, results and site."
-        )
+    if not force and (reason := target.refusal(changes)):
+        raise PublishError(reason)
     if changes.nothing:
         return Published(changes, False, hub.address)
     return Published(changes, False, hub.upload(contents.folder, changes, MESSAGE))

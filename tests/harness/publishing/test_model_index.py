@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from harness.publishing.model_index import merged_card
+from harness.publishing.model_index import UneditableCard, merged_card
 
 SOURCE = "https://hub.example/datasets/ada/evals"
 
@@ -112,6 +112,16 @@ def test_other_ways_of_writing_a_card(change: Any) -> None:
         "",
         "# Tiny\n",
         "---\nlicense: mit\n---\n",
+        "---\nlicense: other # model-index:\n---\n",
+    ],
+)
+def test_a_card_without_an_index_gets_none(card: str) -> None:
+    assert merged_card(card, [result(0.25)]) is None
+
+
+@pytest.mark.parametrize(
+    "card",
+    [
         "---\nmodel-index: 5\n---\n",
         "---\nmodel-index:\n- name: x\n  results: []\n---\n",
         "---\nmodel-index: [{name: x, results: [{task: {type: t}, dataset: {type: d}, metrics: []}]}]\n---\n",
@@ -120,5 +130,6 @@ def test_other_ways_of_writing_a_card(change: Any) -> None:
         "---\nmodel-index: [\n---\n",
     ],
 )
-def test_a_card_that_cannot_be_edited_is_left_alone(card: str) -> None:
-    assert merged_card(card, [result(0.25)]) is None
+def test_an_index_that_cannot_be_edited_is_reported(card: str) -> None:
+    with pytest.raises(UneditableCard):
+        merged_card(card, [result(0.25)])

@@ -60,6 +60,8 @@ def test_only_what_changed_is_uploaded_and_what_is_gone_is_removed(command: Harn
     command(*PUBLISH, "--yes")
     gone = next(Path("results/small").iterdir())
     shutil.rmtree(gone)
+    removed = "Note: 1 run of this suite in the repository would be removed, since RESULTS does not have it."
+    assert removed in command(*PUBLISH).out
     said = command(*PUBLISH, "--yes")
     assert "Published: 4 changed, 1 removed, 3 unchanged. " in said.out
     assert [line["key"] for line in hub.commits[1]] == ["header", "file", *["lfsFile"] * 3, "deletedFile"]
@@ -258,6 +260,10 @@ def test_runs_that_differ_only_in_folders_are_refused(command: Harness, hub: Wri
 
 def test_a_repository_with_other_content_is_left_alone(command: Harness, hub: WritableHub) -> None:
     hub.add("datasets", "ada/evals", {"train.csv": b"a,b\n"})
+    said = command(*PUBLISH)
+    assert said.code == 0
+    assert "Note: --yes would fail: " in said.out
+    assert "--yes would fail" not in command(*PUBLISH, "--force").out
     said = command(*PUBLISH, "--yes")
     assert said.code == 2
     assert "was not created by harness publish (its card lacks the tag holistic-harness)" in said.err
@@ -420,6 +426,17 @@ def test_results_are_merged_into_the_model_index_of_a_card(command: Harness, hub
     assert [one for one in both[1]["metrics"] if one in first[1]["metrics"]] == first[1]["metrics"]
     assert "grace/tiny: is already up to date." in command(*CARDS).out
     assert len(hub.titles) == 1
+
+
+def test_a_card_that_cannot_be_edited_is_left_alone_with_a_note(command: Harness, hub: WritableHub) -> None:
+    card = b"---\nmodel-index: [{name: tiny, results: []}]\n---\n"
+    hub.add("models", "grace/tiny", {"README.md": card})
+    said = command(*CARDS)
+    assert said.code == 0
+    assert "the model-index in the card of grace/tiny cannot be edited line by line" in said.err
+    last = list(hub.repositories["models", "grace/tiny"].values())[-1]
+    assert last.files["README.md"] == card
+    assert len(last.files) > 2
 
 
 def test_a_model_that_is_not_there_does_not_stop_the_data_set(command: Harness, hub: WritableHub) -> None:
