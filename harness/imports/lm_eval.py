@@ -111,8 +111,9 @@ def read_lm_eval(file: Path, suite: str, registry: Registry, metric: str | None 
                 finished=_time(written.get("date")),
             )
     if not found:
-        hint = did_you_mean(metric or "", known)
-        raise DataError(f"no task has {'the metric ' + metric if metric else 'a metric'}. {hint}".strip(), file=file)
+        wanted = f"the metric {metric}" if metric else "the main metric that it names" if known else "a metric"
+        hint = did_you_mean(metric, known) if metric else f"Metrics: {', '.join(known)}." if known else ""
+        raise DataError(f"no task has {wanted}. {hint}".strip(), file=file)
 
 
 def _spec(
