@@ -18,7 +18,7 @@ from harness.exports.model_identity import model_identity
 from harness.exports.stored_run import StoredRun
 from harness.plugins.registry import Registry
 from harness.publishing.hub import Changes, HubRepository, check_name
-from harness.publishing.model_index import UneditableCard, merged_card
+from harness.publishing.model_index import UneditableCardError, merged_card
 from harness.publishing.secrets import SecretCheck
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def _changes(results: ModelResults, repository: HubRepository, revision: str | N
     left_alone = False
     try:
         merged = None if card is None else merged_card(card, results.index)
-    except UneditableCard:
+    except UneditableCardError:
         merged, left_alone = None, True
     if merged is not None and merged != card:
         (results.folder / CARD).write_bytes(merged.encode("utf-8"))

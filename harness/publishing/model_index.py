@@ -18,7 +18,7 @@ _TASK, _DATASET, _METRIC = ("type",), ("type", "config", "split", "revision"), (
 Result = Mapping[str, Any]
 
 
-class UneditableCard(Exception):
+class UneditableCardError(Exception):
     """A card's ``model-index`` is not a list of results in lines of their own."""
 
 
@@ -33,7 +33,7 @@ def merged_card(card: str, results: Sequence[Result]) -> str | None:
         The card; None if it has no ``model-index``.
 
     Raises:
-        UneditableCard: The ``model-index`` cannot be edited line by line.
+        UneditableCardError: The ``model-index`` cannot be edited line by line.
     """
     found = _HEAD.match(card)
     if found is None or "model-index" not in found[1]:
@@ -45,14 +45,14 @@ def merged_card(card: str, results: Sequence[Result]) -> str | None:
         sequence = _results_node(yaml.compose(head, yaml.SafeLoader))
         there = list(before["model-index"][0]["results"])
         if sequence is None or not all(isinstance(one, dict) for one in there):
-            raise UneditableCard
+            raise UneditableCardError
         new, expected = _merged(head, sequence, there, results)
         after = yaml.safe_load(new)
     except (yaml.YAMLError, LookupError, TypeError, AttributeError):
-        raise UneditableCard from None
+        raise UneditableCardError from None
     before["model-index"][0]["results"] = expected
     if after != before:
-        raise UneditableCard
+        raise UneditableCardError
     return card[: found.start(1)] + new + card[found.end(1) :]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from harness.publishing.model_index import UneditableCard, merged_card
+from harness.publishing.model_index import UneditableCardError, merged_card
 
 SOURCE = "https://hub.example/datasets/ada/evals"
 
@@ -131,5 +131,5 @@ def test_a_card_without_an_index_gets_none(card: str) -> None:
     ],
 )
 def test_an_index_that_cannot_be_edited_is_reported(card: str) -> None:
-    with pytest.raises(UneditableCard):
+    with pytest.raises(UneditableCardError):
         merged_card(card, [result(0.25)])

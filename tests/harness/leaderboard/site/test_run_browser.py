@@ -158,6 +158,16 @@ def test_keys_go_through_the_samples(visit: Visit, runs: Callable[..., str]) -> 
     assert current(page) == "test-6"
 
 
+def test_keys_pressed_faster_than_the_grid_reports_its_focus(visit: Visit, runs: Callable[..., str]) -> None:
+    page = opened(visit, f"run/{runs('alpha')}")
+    page.click(".ag-row[row-index='3'] [col-id=input]")
+    visit.until("document.querySelector('.sample-head h2').innerText === 'test-3'")
+    press = "key => document.activeElement.dispatchEvent(new KeyboardEvent('keydown', {key, bubbles: true}))"
+    page.evaluate(f"['j', 'ArrowDown', 'j', 'j', 'ArrowDown', 'ArrowUp'].forEach({press})")
+    visit.until("document.querySelector('.sample-head h2').innerText === 'test-7'")
+    assert page.evaluate("document.activeElement.closest('.ag-row')?.getAttribute('row-index')") == "7"
+
+
 def test_an_address_names_a_sample(visit: Visit, runs: Callable[..., str]) -> None:
     page = opened(visit, f"run/{runs('alpha')}?id=test-17")
     visit.until("document.querySelector('.sample-head h2').innerText === 'test-17'")

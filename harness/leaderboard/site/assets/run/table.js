@@ -32,7 +32,7 @@
   // options: {onopen(n), onsort(words), onlines(k)}. keep: Uint8Array of the samples that the filter leaves.
   harness.sampleGrid = (host, samples, keep, options) => {
     let shown = keep;
-    let quiet = false; // while the focus is moved by this file
+    let placed = null; // the row that this file focused last; the grid reports it later
     const columns = harness.sampleColumns(samples);
     const loaded = (n) => {
       const line = samples.line(n);
@@ -66,6 +66,15 @@
       const total = seen.reduce((sum, column) => sum + (column.grow || 0), 0);
       return columns.map((column) => column.width || Math.max(64, Math.floor((room * column.grow) / total)));
     };
+    // Arrows open the next row at once: the grid reports its focus later, and j or k may be pressed before that.
+    const arrow = ({ event, node }) => {
+      const by = event.type === "keydown" && !event.ctrlKey && !event.metaKey && !event.altKey && !event.shiftKey ? { ArrowDown: 1, ArrowUp: -1 }[event.key] : 0;
+      const next = by ? api.getDisplayedRowAtIndex(node.rowIndex + by) : null;
+      if (!next) return false;
+      event.preventDefault();
+      options.onopen(next.data.n, false);
+      return true;
+    };
     const definitions = () => { const wide = widths(), without = hidden(); return columns.map((column, at) => ({
       colId: column.name, hide: without.has(column.name), headerName: column.title, width: wide[at], minWidth: 30, cellRenderer: Cell, headerClass: column.end ? "end" : "", cellClass: column.end ? `${column.name} end` : column.name,
       valueGetter: ({ data }) => samples.rank(column.name)[data.n], sortingOrder: column.name === "score" || column.name === "tick" ? ["asc", "desc", null] : column.name === "tokens" ? ["desc", "asc", null] : ["asc", "desc", null],
@@ -75,14 +84,19 @@
       columnDefs: definitions(),
       rowData: Array.from({ length: samples.count }, (_, n) => ({ n })),
       getRowId: ({ data }) => String(data.n),
-      defaultColDef: { sortable: true, resizable: true, suppressMovable: true, comparator: order, suppressHeaderMenuButton: true },
+      defaultColDef: { sortable: true, resizable: true, suppressMovable: true, comparator: order, suppressHeaderMenuButton: true, suppressKeyboardEvent: arrow },
       rowSelection: { mode: "singleRow", checkboxes: false, enableClickSelection: false },
       isExternalFilterPresent: () => true,
       doesExternalFilterPass: ({ data }) => shown[data.n] === 1,
       rowHeight: ROW, headerHeight: HEAD,
       animateRows: false, suppressNoRowsOverlay: true, ensureDomOrder: true, suppressColumnMoveAnimation: true, suppressDragLeaveHidesColumns: true, rowBuffer: 8,
       onRowClicked: ({ data }) => options.onopen(data.n, true),
-      onCellFocused: ({ rowIndex }) => { const node = quiet || rowIndex === null ? null : api.getDisplayedRowAtIndex(rowIndex); if (node) options.onopen(node.data.n, false); },
+      onCellFocused: ({ rowIndex }) => {
+        if (rowIndex === null || rowIndex === placed || rowIndex !== api.getFocusedCell()?.rowIndex) return;
+        placed = null;
+        const node = api.getDisplayedRowAtIndex(rowIndex);
+        if (node) options.onopen(node.data.n, false);
+      },
       onCellKeyDown: ({ event, data }) => { if (event.key === "Enter") options.onopen(data.n, true); },
       onSortChanged: ({ source }) => { if (source !== "api") options.onsort(sorted()); },
     });
@@ -94,7 +108,7 @@
     const resized = new ResizeObserver(harness.later(() => { if (!gone && host.isConnected && host.clientWidth !== drawn) { drawn = host.clientWidth; fit(); } }, 100));
     resized.observe(host);
     const nodeOf = (n) => api.getRowNode(String(n));
-    const silently = (act) => { quiet = true; try { act(); } finally { setTimeout(() => { quiet = false; }, 0); } };
+    const focusRow = (row, column) => { placed = row; api.setFocusedCell(row, column); };
 
     return {
       api, sorted,
@@ -121,9 +135,9 @@
         node.setSelected(true, true);
         if (node.rowIndex === null) return;
         api.ensureIndexVisible(node.rowIndex);
-        if (host.contains(document.activeElement)) silently(() => api.setFocusedCell(node.rowIndex, api.getFocusedCell()?.column.getColId() || "id"));
+        if (host.contains(document.activeElement)) focusRow(node.rowIndex, api.getFocusedCell()?.column.getColId() || "id");
       },
-      focus(n) { const place = Math.max(0, nodeOf(n)?.rowIndex ?? 0); silently(() => { api.ensureIndexVisible(place); api.setFocusedCell(place, "id"); }); },
+      focus(n) { const row = Math.max(0, nodeOf(n)?.rowIndex ?? 0); api.ensureIndexVisible(row); focusRow(row, "id"); },
       destroy() { gone = true; resized.disconnect(); api.destroy(); },
     };
   };
