@@ -34,7 +34,7 @@ repairs = click.option(
     "repairs",
     multiple=True,
     help="strip_ids, permute_under_ids, collapse_near_duplicates, blocks=KEY (a key of meta), or none; repeatable "
-    "(default: what the text calls for, where it shows that the order is not exchangeable).",
+    "(default: chosen by the harness if the text shows that the order is not exchangeable).",
 )
 
 
@@ -69,7 +69,7 @@ contamination_command.add_command(unseal_command)
 @click.option(
     "--shuffles",
     type=options.POSITIVE,
-    help="Shuffled orders per shard, all in one look (default: 5 in a first look; 25 where its p-value is not clear).",
+    help="Shuffled orders per shard, all in one look (default: 5 in a first look; 25 if its p-value is not clear).",
 )
 @click.option(
     "--permutations",

@@ -53,7 +53,7 @@ def inflation_command(
 
     A model's score on the benchmark is compared with a prediction from its score on the reference set, by a curve
     fitted to at least five other models. This is an estimate, not a test: it has no error rate, and a difference can
-    have other causes than contamination.
+    have causes other than contamination.
     """
     from harness.contamination.score_inflation import inflated_scores
     from harness.storage.results import find_runs

@@ -65,9 +65,9 @@ def show_diagnostics(label: str, description: Mapping[str, Any], console: Consol
     if reason := why_not_testable(description):
         word = f"{Verdict.NOT_TESTABLE}: {reason}"
     elif description["repairs"]:
-        word = "nothing speaks against exchangeability once repaired"
+        word = "no evidence against exchangeability after repair"
     else:
-        word = "nothing speaks against exchangeability"
+        word = "no evidence against exchangeability"
     print_note(console, word)
 
 

@@ -95,10 +95,10 @@ def lighteval_command(path: Path, suite: str, metric: str | None, plugins: tuple
     _import_all(lighteval_files(path), lambda file: read_lighteval(file, suite, registry, metric), results_dir)
 
 
-@import_command.command("hub", short_help="Import results in repositories of models on the Hub.")
+@import_command.command("hub", short_help="Import results from copies of the Hub's model repositories.")
 @_shared("hub")
 @click.option(
-    "--model", metavar="OWNER/NAME", help="Model that was evaluated (default: the name of the folders, or in the card)."
+    "--model", metavar="OWNER/NAME", help="Model that was evaluated (default: from the folder names or the card)."
 )
 def hub_command(
     path: Path, suite: str, metric: str | None, plugins: tuple[Path, ...], results_dir: Path, model: str | None

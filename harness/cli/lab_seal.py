@@ -25,7 +25,7 @@ from harness.output.display import counted
 from harness.output.terminal import say
 
 
-@click.command("seal", short_help="Measure what the tests of a sealed data set find, by copies.")
+@click.command("seal", short_help="Measure what the tests of a sealed data set find, by number of copies.")
 @click.argument("file", type=options.EXISTING_FILE)
 @click.option("--output", type=options.FOLDER, default=Path("lab/seal"), help="Folder for models and results.")
 @click.option("--copies", default="0,1,2,4,10", help="Numbers of copies, comma-separated.")

@@ -26,7 +26,7 @@ from harness.output.terminal import say
     "--allow",
     metavar="PERMISSION",
     multiple=True,
-    help="With --check, permit what the runs' models need: remote_code or server; and code_execution. Repeatable.",
+    help="With --check, permit what the runs need: code_execution, remote_code or server. Repeatable.",
 )
 @options.as_json
 def lock_command(
@@ -41,7 +41,7 @@ def lock_command(
     """Write what the results in RESULTS depend on to RESULTS/harness.lock.json.
 
     That is every installed package with a digest of its files, Python, the machine with its GPUs, driver and CUDA, and
-    for each run its settings and the digests of model, data and plugins. harness.requirements.txt beside it has the
+    for each run its settings and the digests of model, data and plugins. harness.requirements.txt next to it has the
     packages for pip, with hashes if those of all packages are known.
     """
     from harness.runs.settings import results_folder

@@ -43,7 +43,7 @@ cache_dir = click.option(
     envvar="HARNESS_CACHE_DIR",
     show_envvar=True,
     help="Folder for the response cache (default: the results folder). With --executor ray or slurm, each worker's "
-    "folder for looking answers up (default: temporary files).",
+    "folder for looking up answers (default: temporary files).",
 )
 
 prices = click.option(

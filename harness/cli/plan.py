@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 @options.data_dir
 @options.results_dir
 @options.prices
-@click.option("--gpus", type=options.POSITIVE, help="Also show the most GPU hours it takes, and the time on this many.")
+@click.option("--gpus", type=options.POSITIVE, help="Also show the maximum GPU hours, and the time on this many GPUs.")
 @click.option(
     "--gpu",
     metavar="KIND|FILE",

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 )
 @click.option("--site", is_flag=True, help="Add the web site, without samples.")
 @click.option("--public", is_flag=True, help="Make a new repository public (default: private).")
-@click.option("--force", is_flag=True, help="Publish even if the repository holds something else.")
+@click.option("--force", is_flag=True, help="Publish even if the repository was not created by this command.")
 @click.option(
     "--model-cards", is_flag=True, help="Also open a pull request with the results at each model's repository."
 )
@@ -76,7 +76,7 @@ def publish_command(
 
     check_name(repository)
     if model_repos and not model_cards:
-        raise click.UsageError("--model-repo is used with --model-cards.")
+        raise click.UsageError("--model-repo needs --model-cards.")
     if output is not None and output.exists() and any(output.iterdir()):
         raise click.UsageError(f"{output} is not empty; --output takes a new folder.")
     token = hub_token() if yes else None

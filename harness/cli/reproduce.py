@@ -43,9 +43,10 @@ def reproduce_command(
 ) -> None:
     """Ask a random sample of the questions of RUN again and report what changed, with possible reasons.
 
-    RUN is a run's folder, results/<suite>/<run>, or its run.json. All prompts are made again and compared with the
-    recorded ones; the answers of the sample are asked for without the response cache, and scored. Nothing is written.
-    Exit codes: 0 if everything is the same, 1 if something changed, 2 if the run cannot be asked again here.
+    RUN is a run's folder, results/<suite>/<run>, or its run.json. All prompts are rebuilt and compared with the
+    recorded ones; the sampled questions are asked again without the response cache, and their answers scored. Nothing
+    is written. Exit codes: 0 if everything is the same, 1 if something changed, 2 if the run cannot be asked again
+    here.
     """
     from secrets import randbelow
 

@@ -189,7 +189,9 @@ def prompts_command(
 @options.plugins
 @options.results_dir
 @options.table_format
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to this file, in its suffix’s format.")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), help="Write to this file, in the format of its suffix."
+)
 def checkpoints_command(
     suites: tuple[str, ...],
     all_suites: bool,
@@ -200,9 +202,9 @@ def checkpoints_command(
 ) -> None:
     """Show which checkpoints of a training each scenario can tell apart (default: in the newest suite).
 
-    Neighbouring checkpoints are paired by instance. Shown for each training and scenario are the signal to noise of a
-    change, how many neighbours differ significantly, the smallest change that could be shown, and how many instances a
-    typical change needs. The curves are on the site and, in Python, in `Results.curves()`.
+    Neighbouring checkpoints are paired by instance. Shown for each training and scenario are the signal-to-noise ratio
+    of a change, how many neighbours differ significantly, the smallest change that could be shown, and how many
+    instances a typical change needs. The curves are on the site and, in Python, in `Results.curves()`.
     """
     from harness.leaderboard.tables import signal_of
     from harness.plugins.registry import default_registry

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     "twin_files",
     type=options.EXISTING_FILE,
     multiple=True,
-    help="File with another form of every row, in the same order; a coin decides which is published. Repeatable.",
+    help="File with another form of every row, in the same order; a coin flip decides which is published. Repeatable.",
 )
 @click.option("--rewrite-with", metavar="MODEL", help="Model that writes the twins: it rewrites --column of each row.")
 @click.option("--column", help="Column that --rewrite-with rewrites.")
@@ -66,8 +66,8 @@ def seal_command(
 ) -> None:
     """Seal FILE, a data set, before it is published: `harness contamination unseal` can then test any model for it.
 
-    Everything is drawn by the operating system's randomness and written to a private key. Publish the sealed file
-    only; keep the key, the original and all twins private.
+    All random choices come from the operating system and are written to a private key. Publish the sealed file only;
+    keep the key, the original and all twins private.
 
     \b
     harness seal exam.jsonl --twins exam-rewritten.jsonl --canaries 20

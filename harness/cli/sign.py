@@ -21,7 +21,7 @@ MOST_SHOWN = 20
 @click.option(
     "--new-key",
     type=options.FILE,
-    help="Write a new Ed25519 key to this file, and its public key to the same name.pub.",
+    help="Write a new Ed25519 key to this file, and its public key to the same name with .pub added.",
 )
 def sign_command(folder: Path | None, key: Path | None, new_key: Path | None) -> None:
     """Sign all files of RESULTS: a results folder, or the folder of a suite or a run.

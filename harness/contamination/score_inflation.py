@@ -76,7 +76,7 @@ def inflated_scores(
     for model in (*models, *clean):
         if model not in known:
             raise DataError(
-                f"{model} has no finished runs of both {benchmark} and {reference}. Models that have: "
+                f"{model} has no finished runs of both {benchmark} and {reference}. Models that have both: "
                 f"{', '.join(known) or 'none'}."
             )
     found = []
@@ -121,7 +121,7 @@ def _scores(records: Sequence[RunRecord], wanted: str) -> dict[str, dict[_Key, t
             own[scenario.label, key] = (score, (scenario.label, cluster))
     if not found:
         labels = sorted({record.spec.scenario.label for record in records})
-        raise DataError(f"there is no finished run of {wanted}. There are runs of {', '.join(labels) or 'nothing'}.")
+        raise DataError(f"there is no finished run of {wanted}. Scenarios with runs: {', '.join(labels) or 'none'}.")
     return found
 
 

@@ -104,7 +104,7 @@ FORMATS: Mapping[str, Format] = {
     "helm": Format(
         "harness.exports.helm.exporter",
         "HelmExporter",
-        "HELM: a run folder for each run, below runs/SUITE.",
+        "HELM: a run folder for each run, in runs/SUITE.",
     ),
     "inspect": Format(
         "harness.exports.inspect_ai.exporter",

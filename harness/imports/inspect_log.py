@@ -70,7 +70,7 @@ def _header(written: Any, file: Path, where: str = "") -> Header:
     version = written.get("version") if isinstance(written, Mapping) else None
     if version != VERSION and isinstance(version, int):
         advice = "Convert it with a recent inspect_ai: inspect log convert." if version < VERSION else ""
-        message = f"{where}version {version} of the format is not the one that is read ({VERSION}). {advice}"
+        message = f"{where}version {version} of the format is not supported, only {VERSION}. {advice}"
         raise DataError(message.strip(), file=file)
     return cast(Header, _checked(Header, written, file, where))
 

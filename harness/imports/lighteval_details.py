@@ -84,7 +84,7 @@ def _rows(file: Path) -> Iterator[Row]:
         with pq.ParquetFile(file) as table:
             missing = [name for name in _COLUMNS if name not in table.schema_arrow.names]
             if missing:
-                raise DataError(f"is not {DETAILS} of a version that is read (it has no {missing[0]!r}).", file=file)
+                raise DataError(f"is not {DETAILS} of a supported version (it has no {missing[0]!r}).", file=file)
             groups = [table.metadata.row_group(place) for place in range(table.num_row_groups)]
             if any(group.total_byte_size > _LARGEST_ROW_GROUP for group in groups):
                 raise DataError("is too large: a row group expands to more than 4 GiB.", file=file)

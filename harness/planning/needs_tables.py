@@ -126,7 +126,7 @@ def _notes(found: SweepNeeds) -> Iterator[str]:
         )
         yield (
             "shows: the smallest difference that the instances asked show with this power, without Holm's correction; "
-            "could show: that all existing ones would."
+            "could show: the same for all existing instances."
         )
     if any(need.pairs for need in known):
         yield "pairs: the median over pairs of models in earlier runs; range: smallest and largest."
@@ -153,7 +153,7 @@ def _notes_of(need: Need) -> Iterator[str]:
     title = brief(need.question.title, 100)
     if need.by_samples:
         counts = ", ".join(f"{samples}: {count:,}" for samples, count in need.by_samples.items())
-        yield f"{title}: instances needed by samples of each: {counts}."
+        yield f"{title}: instances needed, by number of samples of each: {counts}."
     if need.problem:
         yield sentence(f"{title}: {need.problem}")
     if need.unusable:
@@ -188,7 +188,7 @@ def _rounded(value: float) -> int:
 def _cost_notes(found: SweepNeeds) -> Iterator[str]:
     yield (
         "Estimated, to three digits: with the instances that the sweep asks as it is written, with those needed, and "
-        "with those needed after Holm's correction; with all where there are too few."
+        "with those needed after Holm's correction; with all instances where there are too few."
     )
     if found.guessed:
         yield f"The tokenizer of {', '.join(found.guessed)} is not known, so four characters are counted as a token."

@@ -73,8 +73,8 @@ def _sections(contents: Contents, repository: str, tables: Mapping[str, str]) ->
         sections += [
             "## Do not train on this data",
             "The samples hold questions and answers of test sets. A model that was trained on them can no longer be "
-            "tested with them. Keep this repository gated, filter it from training data by the line below, and do not "
-            "copy samples to pages that crawlers read.",
+            "tested with them. Keep this repository gated, filter it out of training data by the line below, and do "
+            "not copy samples to pages that crawlers read.",
             f"    {contents.canary}",
         ]
     sections += ["## Results", _results(runs)]

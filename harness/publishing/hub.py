@@ -67,7 +67,7 @@ def check_name(name: str) -> str:
     """
     if not _NAME.fullmatch(name) or ".." in name or "--" in name or name.endswith((".git", ".", "-")) or len(name) > 96:
         raise PublishError(
-            f"{name!r} is not the name of a repository: OWNER/NAME, of letters, digits, '-', '_' and '.', "
+            f"{name!r} is not a repository name: use OWNER/NAME, with letters, digits, '-', '_' and '.', "
             "at most 96 characters."
         )
     return name
@@ -94,7 +94,7 @@ def hub_token() -> str:
     """
     token = known_token()
     if token is None:
-        raise PublishError("there is no token for the Hub. Run `hf auth login`, or set HF_TOKEN to one that may write.")
+        raise PublishError("there is no token for the Hub. Run `hf auth login`, or set HF_TOKEN (with write access).")
     return token
 
 

@@ -56,8 +56,9 @@ class Target:
         if self.ours or not there:
             return ""
         return (
-            f"{self.hub.address} was not created by harness publish (its card lacks the tag {TAG}); publish to another "
-            "name, or add --force to replace its README.md and the files of these suites in data, results and site."
+            f"{self.hub.address} was not created by harness publish (its card lacks the tag {TAG}); publish under "
+            "another name, or add --force to replace its README.md and the files of these suites in data, results and "
+            "site."
         )
 
 

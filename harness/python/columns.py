@@ -250,7 +250,7 @@ STATS: Columns = {
         missing="Number of examples without a value.",
         clusters="Number of clusters that the error is over.",
     ),
-    **_columns("text", note="What to know of the interval."),
+    **_columns("text", note="Notes on the interval."),
 }
 
 COMPARISON: Columns = {

@@ -106,7 +106,7 @@ def check_model_arguments(name: str | None, settings: Any, series: Any, step: An
         raise HarnessError(f"settings must be a mapping, for example {{'temperature': 0.7}}, not {shown(settings)}.")
     given = settings or {}
     if "name" in given:
-        raise HarnessError("settings: the model is the one that was passed; to name it, write name=….")
+        raise HarnessError("settings cannot contain `name`; harness.evaluate takes it as name=….")
     if "resources" in given:
         raise HarnessError("settings: a model in memory takes no `resources`, because it is already loaded.")
     if (series is None) != (step is None):

@@ -166,9 +166,9 @@ def false_alarms(
         file = None if folder is None else simulation_file(folder, scores="controls", controls=controls, seed=seed)
         kinds["controls of this model"] = false_alarm_rates(control_draws(controls, seed), nulls, file, tested)
     notes = (
-        f"Share of {nulls:,} draws in which a test rejects at level .05 and .01. Shares above the level are false "
-        "alarms beyond it. Controls: in each shard of a slice that the model never read, a random order takes the "
-        "place of the published one."
+        f"Share of {nulls:,} draws in which a test rejects at level .05 and .01. A share above the level "
+        "means too many false alarms. Controls: in each shard of a slice that the model never read, a random order "
+        "takes the place of the published one."
     )
     records = [{"scores": name, **dict(zip(headings[1:], shares, strict=True))} for name, shares in kinds.items()]
     shown = [[name, *(f"{100 * share:.1f} %" for share in shares)] for name, shares in kinds.items()]

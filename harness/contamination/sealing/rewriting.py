@@ -30,7 +30,7 @@ def twins_of_files(
     found: list[list[Mapping[str, Any]]] = [[] for _ in records]
     for name, rows in files:
         if len(rows) != len(records):
-            raise DataError(f"has {len(rows)} rows, but the data set has {len(records)}: one twin a row.", file=name)
+            raise DataError(f"has {len(rows)} rows, but the data set has {len(records)}: one twin per row.", file=name)
         for number, (record, twin) in enumerate(zip(records, rows, strict=True), 1):
             if set(twin) != set(record):
                 theirs, ours = ", ".join(map(repr, twin)), ", ".join(map(repr, record))

@@ -35,7 +35,7 @@ def shard_count(token_counts: Sequence[int], context: int, shards: int | None = 
     """
     n = len(token_counts)
     if n < 2:
-        raise DataError(f"the order of a data set can be tested from 2 examples on; there {_are(n)}.")
+        raise DataError(f"a test of a data set's order needs at least 2 examples; there {_are(n)}.")
     most = n // 2
     if shards is not None:
         if not 1 <= shards <= most:

@@ -138,8 +138,8 @@ class _Named:
                 unknown += 1
         if unknown:
             _LOG.warning(
-                "%s: left out %d samples: the evaluation has several results, and they do not say which they are of "
-                "(evaluation_result_id).",
+                "%s: left out %d samples: the evaluation has several results, and the samples do not say which one "
+                "they belong to (evaluation_result_id).",
                 rows[0]["evaluation_name"],
                 unknown,
             )

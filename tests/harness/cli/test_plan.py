@@ -106,7 +106,7 @@ def test_samples_of_earlier_runs_show_what_more_samples_would_do(harness: Harnes
     counts = [one["by_samples"][number] for number in ("1", "2", "4", "8", "16")]
     assert counts == sorted(counts, reverse=True)
     assert one["samples"] == 4
-    assert "instances needed by samples of each: 1: " in harness("plan", "sweep.yaml").out
+    assert "instances needed, by number of samples of each: 1: " in harness("plan", "sweep.yaml").out
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])

@@ -144,7 +144,7 @@ def _fewer_rows(rows: list[dict[str, Any]]) -> None:
     [
         (_other_task, r"row 2 is of the task mmlu:anatomy\|5, not of tiny:quiz\|0 \(doc\.task_name\)"),
         (_infinite, r"row 3: metric\.acc must be a finite number, not inf"),
-        (_no_column, r"is not a details file of lighteval of a version that is read \(it has no 'metric'\)"),
+        (_no_column, r"is not a details file of lighteval of a supported version \(it has no 'metric'\)"),
         (_too_few, r"is not a details file of lighteval: row 1"),
         (_fewer_rows, r"results\.tiny:quiz\|0\.acc is 0\.4, but the mean of the 4 rows"),
     ],

@@ -350,7 +350,7 @@ def test_an_error_of_the_server_is_one_sentence(command: Harness, hub: WritableH
 def test_a_name_must_be_one(command: Harness, hub: WritableHub, name: str) -> None:
     said = command("publish", "results", "--to", name)
     assert said.code == 2
-    assert "is not the name of a repository: OWNER/NAME" in said.err
+    assert "is not a repository name: use OWNER/NAME" in said.err
 
 
 # Models' repositories

@@ -46,7 +46,7 @@ def test_a_number_of_ones_own() -> None:
 
 @pytest.mark.parametrize(("counts", "there"), [([], "there are 0"), ([5], "there is 1")])
 def test_no_order_to_test(counts: list[int], there: str) -> None:
-    with pytest.raises(DataError, match=f"from 2 examples on; {there}"):
+    with pytest.raises(DataError, match=f"needs at least 2 examples; {there}"):
         shard_count(counts, 1024)
 
 
