@@ -24,6 +24,7 @@ from harness.contracts import (
     Split,
 )
 from harness.imports.imported_run import Scored
+from harness.imports.own_answers import KEY, with_own_answer
 
 Key = tuple[str, str | None, int]
 """Instance, perturbation and train trial."""
@@ -89,7 +90,7 @@ def _example(key: Key, states: Sequence[State], scores: Mapping[str, float]) -> 
     if len(responses) == 1:
         responses[0] = _with_tokens(responses[0], scores)
     text, texts, choice = _prediction(first, instance, scores)
-    return Example(
+    example = Example(
         instance=instance,
         requests=tuple(requests),
         responses=tuple(responses),
@@ -101,6 +102,8 @@ def _example(key: Key, states: Sequence[State], scores: Mapping[str, float]) -> 
         trial=key[2],
         truncated=bool(first.get("prompt_truncated", False)),
     )
+    own = (first.get("annotations") or {}).get(KEY)
+    return with_own_answer(example, own) if own else example
 
 
 def _with_tokens(response: Response, scores: Mapping[str, float]) -> Response:

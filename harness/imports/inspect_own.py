@@ -5,15 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from harness.contracts import Completion, Example, GenerateRequest, Reference, Request, Response
+from harness.contracts import Completion, Example, GenerateRequest, Request, Response
 from harness.imports.inspect_schema import Header, Sample
+from harness.imports.own_answers import KEY, with_own_answer
 from harness.installation import DISTRIBUTION
 from harness.storage.encoding import decode_request, decode_response
 
-SCORED = "scored_texts"
-"""Key of a sample's metadata for texts whose likelihood was asked for: requests and responses."""
+ANSWER = "answer"
+"""Key of our own values in a sample's metadata for its references and how its answer was read."""
 
-_KEYS = frozenset({SCORED, "relevance", "choice_scores", "probability", "train_trial", "sample", "train_instances"})
+SCORED = "scored_texts"
+"""Key of them for texts whose likelihood was asked for: requests and responses."""
 
 
 def is_own(header: Header) -> bool:
@@ -27,29 +29,23 @@ def restored(example: Example, sample: Sample) -> Example:
     Raises:
         ValueError: They have another form; KeyError and TypeError likewise.
     """
-    known = sample.metadata
-    instance = example.instance
-    relevance = known.get("relevance") or [None] * len(instance.references)
-    references = tuple(
-        Reference(one.text, one.correct, grade) for one, grade in zip(instance.references, relevance, strict=True)
-    )
-    meta = {key: value for key, value in instance.meta.items() if key not in _KEYS}
+    known = sample.metadata.get(KEY) or {}
+    meta = {key: value for key, value in example.instance.meta.items() if key != KEY}
     requests, responses = example.requests, tuple(_with_logprobs(example, sample))
     if SCORED in known:
         requests = tuple(_scored(one) for one in known[SCORED])
         responses = tuple(decode_response(one["response"]) for one in known[SCORED])
-    scores, trial = known.get("choice_scores"), int(known.get("train_trial", 0))
-    return replace(
+    trial = int(known.get("train_trial", 0))
+    found = replace(
         example,
-        instance=instance.replace(references=references, meta=meta),
+        instance=example.instance.replace(meta=meta),
         requests=requests,
         responses=responses,
-        choice_scores=None if scores is None else tuple(float(score) for score in scores),
-        probability=None if known.get("probability") is None else float(known["probability"]),
         trial=trial,
         sample=int(known["sample"]) if trial else example.sample,
         train_instances=tuple(str(one) for one in known.get("train_instances", ())),
     )
+    return with_own_answer(found, known[ANSWER]) if ANSWER in known else found
 
 
 def _scored(value: dict[str, Any]) -> Request:

@@ -34,11 +34,15 @@ _REASONS: Mapping[str, FinishReason] = {
 }
 
 _OUTPUT = TypeAdapter(Output)
-_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 # The default of inspect_ai's ``value_to_float``.
 _VALUES: Mapping[str, float] = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
 _WORDS: Mapping[str, float] = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
+
+
+def option_labels(count: int) -> tuple[str, ...]:
+    """Return the labels of options, as inspect_ai's ``multiple_choice`` shows them: letters, then numbers from 1."""
+    return tuple(chr(ord("A") + index) if index < 26 else str(index - 25) for index in range(count))
 
 
 def number(value: Value | None) -> float | None:
@@ -111,7 +115,7 @@ def example_of(sample: Sample, settings: Mapping[str, Any], headline: str | None
         predictions=tuple(one.text for one in completions) if len(completions) > 1 else (),
         choice=choice,
         unread=bool(sample.choices) and answer == "" and any(one.text for one in completions),
-        labels=tuple(_LETTERS[: len(sample.choices)]) if sample.choices and len(sample.choices) <= 26 else (),
+        labels=option_labels(len(sample.choices or ())),
         sample=sample.epoch - 1,
     )
 
@@ -159,11 +163,19 @@ def _references(sample: Sample) -> Iterator[Reference]:
     if not sample.choices:
         yield from (Reference(target, correct=True) for target in targets)
         return
-    # The targets of ``multiple_choice`` are the letters of the right options.
-    letters = {target for target in targets if len(target) == 1 and target not in sample.choices}
-    for index, option in enumerate(sample.choices):
-        correct = option in targets or (index < len(_LETTERS) and _LETTERS[index] in letters)
-        yield Reference(option, correct=correct)
+    correct = _correct(targets, sample.choices)
+    yield from (Reference(option, index in correct) for index, option in enumerate(sample.choices))
+
+
+def _correct(targets: Sequence[str], options: Sequence[str]) -> frozenset[int]:
+    """Return the indices of the right options, whose labels or texts the targets are.
+
+    Labels come first, as in ``multiple_choice``, also where they are texts of options as well.
+    """
+    labels = option_labels(len(options))
+    if all(target in labels for target in targets):
+        return frozenset(labels.index(target) for target in targets)
+    return frozenset(index for index, option in enumerate(options) if option in targets)
 
 
 def _answer(sample: Sample, headline: str | None) -> tuple[str | None, int | None]:
@@ -172,8 +184,9 @@ def _answer(sample: Sample, headline: str | None) -> tuple[str | None, int | Non
     score: SampleScore | None = scores.get(headline or "") or next(iter(scores.values()), None)
     if score is None or score.answer is None:
         return None, None
-    if sample.choices and len(score.answer) == 1 and score.answer in _LETTERS[: len(sample.choices)]:
-        choice = _LETTERS.index(score.answer)
+    labels = option_labels(len(sample.choices or ()))
+    if sample.choices and score.answer in labels:
+        choice = labels.index(score.answer)
         return sample.choices[choice], choice
     return score.answer, None
 

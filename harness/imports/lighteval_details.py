@@ -25,6 +25,7 @@ from harness.contracts import (
 from harness.errors import DataError
 from harness.imports.foreign_files import understood
 from harness.imports.imported_run import Scored
+from harness.imports.own_answers import KEY, with_own_answer
 from harness.installation import install_advice
 
 PREFIX = "lighteval."
@@ -124,7 +125,7 @@ def _example(doc: Row, answer: Row, identifier: str, trial: int, split: Split, t
         responses.append(_generated(answer, logprobs))
     choice = max(range(len(logprobs)), key=logprobs.__getitem__) if scored and logprobs else None
     texts = [completion.text for completion in responses[0].completions] if responses else []
-    return Example(
+    example = Example(
         instance=Instance(
             id=identifier,
             input=str(doc.get("original_query") or doc["query"]),
@@ -142,6 +143,9 @@ def _example(doc: Row, answer: Row, identifier: str, trial: int, split: Split, t
         choice_scores=tuple(logprobs) if scored and logprobs else None,
         trial=trial,
     )
+    specific = doc.get("specific")
+    own = specific.get(KEY) if isinstance(specific, Mapping) else None
+    return with_own_answer(example, json.loads(own)) if own else example
 
 
 def _add_calibration(

@@ -32,7 +32,7 @@ from harness.imports.imported_run import (
     stat_from,
 )
 from harness.imports.lm_eval_checks import check_means, check_samples
-from harness.imports.lm_eval_own import is_own, own_metric, own_spec
+from harness.imports.lm_eval_own import is_main_task, is_own, own_metric, own_spec
 from harness.imports.lm_eval_samples import PREFIX, evaluated_split, read_samples, their_name
 from harness.imports.our_plugins import chosen_parts, scenario_component
 from harness.plugins.registry import Registry
@@ -79,8 +79,8 @@ def read_lm_eval(file: Path, suite: str, registry: Registry, metric: str | None 
         rows = list(read_json_lines(samples, SAMPLES_FILE)) if samples.is_file() else []
         with understood(samples, SAMPLES_FILE):
             check_samples(task, rows, written, samples)
-            own = is_own(written, task)
-            examples = read_samples(task, rows, written["configs"][task], ours, own=own)
+            own = is_main_task(written, task)
+            examples = read_samples(task, rows, written["configs"][task], ours, own=is_own(written), main=own)
             check_means(task, rows, written, samples, file)
         with understood(file, RESULTS_FILE):
             stats = list(_stats(task, written, examples, registry, ours, own=own))

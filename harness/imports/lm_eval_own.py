@@ -9,17 +9,23 @@ from typing import Any
 from harness.contracts import Example, Reference
 from harness.contracts.specs import Component, RunSpec
 from harness.imports.our_plugins import scenario_component
+from harness.imports.own_answers import with_own_answer
 from harness.installation import DISTRIBUTION
 from harness.plugins.registry import Registry
 
 
-def is_own(written: Mapping[str, Any], task: str) -> bool:
+def is_own(written: Mapping[str, Any]) -> bool:
+    """Return True if this harness wrote a results file."""
+    return (written.get("written_by") or {}).get("program") == DISTRIBUTION
+
+
+def is_main_task(written: Mapping[str, Any], task: str) -> bool:
     """Return True if this harness wrote a results file, and the task is the main task of a run.
 
     Perturbed copies, other splits and single train trials are tasks of their own.
     """
     by = written.get("written_by") or {}
-    return by.get("program") == DISTRIBUTION and by.get("task") == task and "main_metric" in by
+    return is_own(written) and by.get("task") == task and "main_metric" in by
 
 
 def own_spec(spec: RunSpec, task: str, written: Mapping[str, Any], registry: Registry) -> RunSpec:
@@ -47,11 +53,10 @@ def own_metric(name: str) -> str:
 
 
 def own_example(example: Example, row: Mapping[str, Any]) -> Example:
-    """Return an example with the exported instance: its id, text, references and further data."""
+    """Return an example with the exported instance and answer, which a line's scores may not determine."""
     doc = row["doc"]
-    correct = set(doc["correct"])
-    references = tuple(Reference(str(text), index in correct) for index, text in enumerate(doc["references"]))
+    references = tuple(Reference(str(text)) for text in doc["references"])
     instance = example.instance.replace(
         id=str(doc["id"]), input=str(doc["input"]), references=references, meta=dict(doc.get("meta") or {})
     )
-    return replace(example, instance=instance)
+    return with_own_answer(replace(example, instance=instance), doc["answer"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from harness.contracts import (
@@ -27,7 +28,13 @@ PREFIX = "lm-eval."
 
 
 def read_samples(
-    task: str, rows: Iterable[Mapping[str, Any]], config: Mapping[str, Any], known: Counterparts, *, own: bool = False
+    task: str,
+    rows: Iterable[Mapping[str, Any]],
+    config: Mapping[str, Any],
+    known: Counterparts,
+    *,
+    own: bool = False,
+    main: bool = False,
 ) -> list[Scored]:
     """Return one example for each document, joining the lines of several filters.
 
@@ -36,18 +43,21 @@ def read_samples(
         rows: The lines.
         config: The task's config.
         known: Our metrics by name.
-        own: True if this harness wrote the lines for a run's main task.
+        own: True if this harness wrote the lines.
+        main: True if it wrote them for a run's main task.
     """
     found: dict[str, Scored] = {}
     for row in rows:
         one = _scored(task, row, config)
         if own:
+            one = replace(one, example=own_example(one.example, row))
+        if main:
             ours = {own_metric(name.removeprefix(PREFIX)): score for name, score in one.scores.items()}
-            one = Scored(own_example(one.example, row), {**one.scores, **ours})
+            one = replace(one, scores={**one.scores, **ours})
         before = found.get(one.example.instance.id, one)
         found[one.example.instance.id] = Scored(before.example, {**before.scores, **one.scores})
     examples = list(found.values())
-    if not own and config.get("output_type") == "multiple_choice" and _no_ties(examples):
+    if not main and config.get("output_type") == "multiple_choice" and _no_ties(examples):
         return [Scored(one.example, _with_ours(one.scores, known)) for one in examples]
     return examples
 
@@ -127,8 +137,10 @@ def _numbered(arguments: Any) -> list[tuple[str, Mapping[str, Any]]]:
 def _references(options: Sequence[str], target: str) -> Iterator[Reference]:
     if not options:
         yield Reference(target, correct=True)
+    # The target is an index, as in lm-evaluation-harness, or the option's text.
+    by_index = target.isdecimal() and int(target) < len(options)
     for index, option in enumerate(options):
-        yield Reference(option.strip(), correct=target in (str(index), option.strip()))
+        yield Reference(option.strip(), correct=index == int(target) if by_index else option.strip() == target)
 
 
 def _generate(prompt: Prompt, settings: Mapping[str, Any], origin: Origin) -> GenerateRequest:

@@ -10,6 +10,7 @@ from harness.contracts import Completion, Example, GenerateRequest, Prompt, Requ
 from harness.exports.exporter import CannotHoldError
 from harness.exports.report import ExportReport
 from harness.exports.stored_run import StoredExample
+from harness.imports.own_answers import KEY, own_answer
 
 Json = dict[str, Any]
 
@@ -75,6 +76,8 @@ def states_of(samples: Sequence[StoredExample], model: str, categories: Mapping[
         if example.labels and len(example.labels) == len(example.references):
             texts = [reference.text for reference in example.references]
             state["output_mapping"] = dict(zip(example.labels, texts, strict=True))
+        if place == 0:  # HELM has annotations by the annotator's name
+            state["annotations"] = {KEY: own_answer([one.example for one in samples])}
         yield state
 
 
@@ -123,14 +126,13 @@ def count_left_out(samples: Sequence[StoredExample], report: ExportReport) -> No
     """Count what request states have no place for."""
     if len(samples) > 1:
         report.leave_out("scores of single samples", sum(len(one.scores) for one in samples))
+        report.leave_out("choices of later samples", sum(one.example.choice is not None for one in samples[1:]))
     for one in samples:
         report.leave_out("judges' verdicts", len(one.judgements))
         report.leave_out("errors of metrics", one.error is not None and not any(r.error for r in one.example.responses))
         completions = [found for response in one.example.responses for found in response.completions]
         report.leave_out("likeliest tokens at each position", sum(len(found.top_logprobs) for found in completions))
         report.leave_out("calls of tools", sum(len(found.tool_calls) for found in completions))
-        graded = sum(reference.relevance is not None for reference in one.example.references)
-        report.leave_out("grades of references", graded)
 
 
 def _perturbed(example: Example, categories: Mapping[str, str]) -> Json:

@@ -9,7 +9,9 @@ from typing import Any
 from harness.contracts import Example, GenerateRequest, Request, Response, ScoreRequest
 from harness.exports.inspect_ai.messages import conversation, output, settings, tool_info, usage
 from harness.exports.stored_run import StoredExample
-from harness.imports.inspect_own import SCORED
+from harness.imports.inspect_own import ANSWER, SCORED
+from harness.imports.inspect_samples import option_labels
+from harness.imports.own_answers import KEY, own_answer
 from harness.storage.encoding import encode_request, encode_response
 
 Json = dict[str, Any]
@@ -40,7 +42,7 @@ def sample_of(stored: StoredExample, epoch: int, model: str, run: str, time: str
         "messages": messages,
         "output": answer,
         "scores": {} if stored.error is not None else {name: _score(stored, name) for name in stored.scores},
-        "metadata": {**instance.meta, **_metadata(example)},
+        "metadata": {**instance.meta, KEY: _metadata(example)},
         "store": {},
         "events": events,
         "model_usage": {},
@@ -69,11 +71,6 @@ def summary_of(sample: Mapping[str, Any]) -> Json:
 def identifier(*parts: str | int) -> str:
     """Return 22 characters that identify something, as long as inspect_ai's own identifiers."""
     return hashlib.sha256("\0".join(map(str, parts)).encode("utf-8", "surrogatepass")).hexdigest()[:22]
-
-
-def letter(index: int) -> str:
-    """Return an option's label: letters, then numbers from 1."""
-    return chr(ord("A") + index) if index < 26 else str(index - 25)
 
 
 def _is_generate(request: Request) -> bool:
@@ -115,19 +112,21 @@ def _final(example: Example, last: Json | None, model: str, key: str) -> tuple[l
 
 def _targets(example: Example) -> Json:
     references = example.references
-    if all(one.correct for one in references):
+    if not _has_options(example):
         targets = [one.text for one in references]
         return {"target": targets[0] if len(targets) == 1 else targets}
-    targets = [letter(index) for index, one in enumerate(references) if one.correct]
+    labels = option_labels(len(references))
+    targets = [label for label, one in zip(labels, references, strict=True) if one.correct]
     return {"choices": [one.text for one in references], "target": targets[0] if len(targets) == 1 else targets}
+
+
+def _has_options(example: Example) -> bool:
+    return not all(one.correct for one in example.references)
 
 
 def _metadata(example: Example) -> Json:
     """Return what a sample has no field for."""
-    instance = example.instance
-    value: Json = {}
-    if any(one.relevance is not None for one in example.references):
-        value["relevance"] = [one.relevance for one in example.references]
+    value: Json = {ANSWER: own_answer([example])}
     rest: Sequence[tuple[Request, Response]] = [
         (request, response)
         for request, response in zip(example.requests, example.responses, strict=False)
@@ -135,20 +134,18 @@ def _metadata(example: Example) -> Json:
     ]
     if rest:
         value[SCORED] = [{"request": encode_request(q), "response": encode_response(a)} for q, a in rest]
-    if example.choice_scores is not None:
-        value["choice_scores"] = list(example.choice_scores)
-    if example.probability is not None:
-        value["probability"] = example.probability
     if example.trial:
         value |= {"train_trial": example.trial, "sample": example.sample}
     if example.train_instances:
         value["train_instances"] = list(example.train_instances)
-    return {name: item for name, item in value.items() if name not in instance.meta}
+    return value
 
 
 def _score(stored: StoredExample, name: str) -> Json:
     example = stored.example
-    answer = example.prediction if example.choice is None else letter(example.choice)
+    answer = example.prediction
+    if example.choice is not None and _has_options(example):
+        answer = option_labels(len(example.references))[example.choice]
     value: Json = {"value": stored.scores[name], "answer": answer, "history": []}
     said = [one for one in stored.judgements if one.get("metric") == name]
     if said:

@@ -11,6 +11,7 @@ from harness.contracts import Example, GenerateRequest, Prompt, Request, Respons
 from harness.exports.exporter import CannotHoldError
 from harness.exports.report import ExportReport
 from harness.exports.stored_run import StoredExample
+from harness.imports.own_answers import KEY, own_answer
 
 Json = dict[str, Any]
 Method = Literal["GENERATIVE", "LOGPROBS", "PERPLEXITY"]
@@ -58,7 +59,7 @@ def row_of(samples: Sequence[StoredExample], task: str, report: ExportReport) ->
         "original_query": instance.input,
         "choices": choices,
         "gold_index": correct,
-        "specific": {"meta": json.dumps(instance.meta, ensure_ascii=False)} if instance.meta else None,
+        "specific": _specific(samples, method),
         "id": instance.id,
         "task_name": task,
         "sampling_methods": [method],
@@ -94,6 +95,14 @@ def row_of(samples: Sequence[StoredExample], task: str, report: ExportReport) ->
     return {"doc": doc, "metric": _metric(samples), "model_response": answer}
 
 
+def _specific(samples: Sequence[StoredExample], method: Method) -> Json:
+    """Return what a document has no field for, as JSON: Arrow needs the same fields in every row."""
+    # Of options that are scored, a document has the scored texts, which begin with a space or are other texts.
+    answer = own_answer([one.example for one in samples], texts=method == "LOGPROBS")
+    values: Json = {"meta": samples[0].example.instance.meta, KEY: answer}
+    return {name: json.dumps(value, ensure_ascii=False, allow_nan=False) for name, value in values.items() if value}
+
+
 def schema(metrics: Sequence[str]) -> Any:
     """Return the Arrow schema of a details file with these metrics."""
     import pyarrow as pa
@@ -107,7 +116,7 @@ def schema(metrics: Sequence[str]) -> Any:
         "original_query": pa.string(),
         "unconditioned_query": pa.string(),
         "task_name": pa.string(),
-        "specific": pa.struct({"meta": pa.string()}),
+        "specific": pa.struct({"meta": pa.string(), KEY: pa.string()}),
         "sampling_methods": texts,
         "generation_size": pa.int64(),
         "stop_sequences": texts,
@@ -191,6 +200,7 @@ def _metric(samples: Sequence[StoredExample]) -> dict[str, float]:
 def _count_left_out(samples: Sequence[StoredExample], report: ExportReport) -> None:
     if len(samples) > 1:
         report.leave_out("scores of single samples", sum(len(one.scores) for one in samples))
+        report.leave_out("choices of later samples", sum(one.example.choice is not None for one in samples[1:]))
     for one in samples:
         completions = [found for response in one.example.responses for found in response.completions]
         report.leave_out("reasons why answers ended, token counts and calls of tools", len(completions))

@@ -12,6 +12,7 @@ from harness.contracts import Example, GenerateRequest, Prompt, Request, Respons
 from harness.exports.exporter import CannotHoldError
 from harness.exports.report import ExportReport
 from harness.exports.stored_run import StoredExample
+from harness.imports.own_answers import own_answer
 
 Json = dict[str, Any]
 OutputType = Literal["generate_until", "multiple_choice", "loglikelihood", "loglikelihood_rolling"]
@@ -64,7 +65,7 @@ def document(samples: Sequence[StoredExample], number: int, report: ExportReport
         "id": first.instance.id,
         "input": first.instance.input,
         "references": [one.text for one in first.references],
-        "correct": [index for index, one in enumerate(first.references) if one.correct],
+        "answer": own_answer([one.example for one in samples]),
         **({"meta": dict(first.instance.meta)} if first.instance.meta else {}),
     }
     _count_left_out(samples, report)
@@ -167,3 +168,4 @@ def _count_left_out(samples: Sequence[StoredExample], report: ExportReport) -> N
         report.leave_out("log-probabilities of single tokens", sum(tokens))
     if len(samples) > 1:
         report.leave_out("scores of single samples", sum(len(one.scores) for one in samples))
+        report.leave_out("choices of later samples", sum(one.example.choice is not None for one in samples[1:]))

@@ -161,3 +161,29 @@ def test_samples_of_another_task_are_refused(lm_eval_folder: Path, registry: Reg
     quiz.write_bytes(write.read_bytes())
     with pytest.raises(DataError, match=r"samples_tiny_quiz_.*: these are not the samples of the task tiny_quiz"):
         list(read_lm_eval(file, "s", registry))
+
+
+@pytest.mark.parametrize(
+    ("options", "target", "correct"),
+    [
+        (["1", "2", "0"], "1", [1]),  # an index, though the first option has this text
+        (["1", "2", "3"], "3", [2]),  # no index, so a text
+        (["2019", "2020"], "2020", [1]),
+        (["Iron", "Wood"], "Wood", [1]),
+        (["Iron", "Wood"], "1", [1]),
+        (["Iron", "Wood"], "2", []),
+    ],
+)
+def test_a_target_is_an_index_or_a_text(
+    lm_eval_folder: Path, registry: Registry, tmp_path: Path, options: list[str], target: str, correct: list[int]
+) -> None:
+    file = _copied(lm_eval_folder, tmp_path / "copy")
+    (samples,) = file.parent.glob("samples_tiny_quiz_*")
+    rows = [json.loads(line) for line in samples.read_text().splitlines()]
+    asked = {f"gen_args_{index}": {"arg_0": "Q", "arg_1": f" {text}"} for index, text in enumerate(options)}
+    rows[0] |= {"arguments": asked, "resps": [[["-1.0", "False"]]] * len(options), "target": target}
+    samples.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    quiz = next(found for found in read_lm_eval(file, "s", registry) if found.spec.scenario.name == "tiny_quiz")
+    references = quiz.examples[0].example.instance.references
+    assert [reference.text for reference in references] == options
+    assert [index for index, reference in enumerate(references) if reference.correct] == correct
