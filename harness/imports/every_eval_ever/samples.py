@@ -108,8 +108,11 @@ def _example(row: Json, split: str) -> Example:
     given, usage = row["input"], row.get("token_usage") or {}
     identifier = str(row["sample_id"])
     choices, correct = given.get("choices"), given["reference"]
-    if choices:  # programs name the right option by its text, or by its number
-        references = [Reference(text, text in correct or str(index) in correct) for index, text in enumerate(choices)]
+    if choices:  # programs name the right options by their texts, or by their numbers from 0
+        by_text = any(text in correct for text in choices)
+        references = [
+            Reference(text, (text if by_text else str(index)) in correct) for index, text in enumerate(choices)
+        ]
     else:
         references = [Reference(text, correct=True) for text in correct]
     prompt, answers, reasoning, calls = _asked(row)

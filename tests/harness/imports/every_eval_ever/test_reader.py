@@ -14,6 +14,7 @@ import pytest
 from harness.errors import DataError
 from harness.imports.every_eval_ever.files import every_eval_ever_files
 from harness.imports.every_eval_ever.reader import read_every_eval_ever
+from harness.imports.every_eval_ever.samples import read_samples
 from harness.imports.imported_run import Imported, write_imported
 from harness.plugins.registry import Registry
 
@@ -44,6 +45,31 @@ def test_real_files_are_imported(registry: Registry, tmp_path: Path) -> None:
     assert (first.example.prediction, first.example.choice) == ("Wood", 1)
     for one in found.values():
         assert write_imported(tmp_path, one).status == "ok"
+
+
+@pytest.mark.parametrize(
+    ("options", "named", "correct"),
+    [
+        (["1", "2", "3"], ["1"], [0]),  # a text, though it is also the number of the second
+        (["1", "2", "3"], ["0"], [0]),
+        (["Iron", "Wood"], ["1"], [1]),
+        (["Iron", "Wood", "Water"], ["0", "2"], [0, 2]),
+        (["Iron", "Wood", "Water"], ["Iron", "Water"], [0, 2]),
+        (["Iron", "Wood"], ["2"], []),
+    ],
+)
+def test_references_are_texts_or_numbers(options: list[str], named: list[str], correct: list[int]) -> None:
+    row = {
+        "sample_id": "1",
+        "input": {"raw": "Which?", "reference": named, "choices": options},
+        "answer_attribution": [{"extracted_value": options[0], "is_terminal": True}],
+        "output": {"raw": [options[0]]},
+        "evaluation": {"score": 1.0},
+    }
+    (found,) = read_samples([(row, "acc", "test")], ours=False)
+    references = found.example.instance.references
+    assert [reference.text for reference in references] == options
+    assert [index for index, reference in enumerate(references) if reference.correct] == correct
 
 
 def test_the_main_metric_can_be_chosen(registry: Registry) -> None:
