@@ -11,9 +11,10 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from io import BytesIO
 from pathlib import Path, PurePosixPath
-from typing import IO, Any, cast
+from typing import IO, Any, NoReturn, cast
 
 from pydantic import BaseModel, ValidationError
 
@@ -52,18 +53,26 @@ def _read_json(file: Path) -> tuple[Header, Iterator[Sample]]:
     samples = [] if samples is None else samples
     if not isinstance(samples, list):
         raise DataError(f"is not {LOG}: samples must be a list.", file=file)
-    return header, (_sample(value, file, f"samples[{place}]") for place, value in enumerate(samples))
+    size = file.stat().st_size
+    expansion = _Expansion(file)
+    return header, (_sample(value, file, f"samples[{place}]", expansion, size) for place, value in enumerate(samples))
 
 
 def _read_archive(file: Path) -> tuple[Header, Iterator[Sample]]:
-    archive = _Archive(file)
-    if _HEADER not in archive.members:
-        if _START in archive.members:
-            raise DataError("the evaluation did not finish: the log has no header.json.", file=file)
-        raise DataError(f"is not {LOG} (it has no header.json).", file=file)
-    header = _header(archive.read(_HEADER), file, f"{_HEADER}: ")
-    names = [name for name in archive.members if name.startswith("samples/") and name.endswith(".json")]
-    return header, (_sample(archive.read(name), file, name) for name in names)
+    with _Archive(file) as archive:
+        if _HEADER not in archive.members:
+            if _START in archive.members:
+                raise DataError("the evaluation did not finish: the log has no header.json.", file=file)
+            raise DataError(f"is not {LOG} (it has no header.json).", file=file)
+        header = _header(archive.read(_HEADER), file, f"{_HEADER}: ")
+    return header, _archived_samples(file)
+
+
+def _archived_samples(file: Path) -> Iterator[Sample]:
+    with _Archive(file) as archive:
+        for name, info in archive.members.items():
+            if name.startswith("samples/") and name.endswith(".json"):
+                yield _sample(archive.read(name), file, name, archive.expansion, info.compress_size)
 
 
 def _header(written: Any, file: Path, where: str = "") -> Header:
@@ -75,9 +84,18 @@ def _header(written: Any, file: Path, where: str = "") -> Header:
     return cast(Header, _checked(Header, written, file, where))
 
 
-def _sample(written: Any, file: Path, where: str) -> Sample:
+def _sample(written: Any, file: Path, where: str, expansion: _Expansion, size: int) -> Sample:
+    """Return a sample.
+
+    Args:
+        written: Its JSON.
+        file: The log.
+        where: Its place in the log.
+        expansion: Limits how long texts become that are referred to several times.
+        size: Bytes that the sample takes in the file.
+    """
     with understood(file, f"{LOG}: {where}"):
-        whole = _with_attachments(written)
+        whole = _with_attachments(written, where, expansion, size)
     return cast(Sample, _checked(Sample, whole, file, f"{where}: "))
 
 
@@ -91,38 +109,81 @@ def _checked(model: type[BaseModel], written: Any, file: Path, where: str) -> Ba
         raise DataError(f"is not {LOG}: {where}it is nested too deeply.", file=file) from None
 
 
-def _with_attachments(written: Any) -> Any:
+def _with_attachments(written: Any, where: str, expansion: _Expansion, size: int) -> Any:
     """Return a sample with long texts in their places, which a log keeps apart and refers to."""
     attachments = written.get("attachments") if isinstance(written, Mapping) else None
     if not attachments or not isinstance(attachments, Mapping):
         return written
     protocol = "attachment://"
+    most = expansion.most(size)
+    length = 0
 
     def resolved(value: Any) -> Any:
+        nonlocal length
         if isinstance(value, str) and value.startswith(protocol):
-            return attachments.get(value.removeprefix(protocol), value)
+            text = attachments.get(value.removeprefix(protocol), value)
+            length += len(text)
+            if length > most:
+                expansion.refuse(f"{where} with its attachments")
+            return text
         if isinstance(value, Mapping):
             return {key: resolved(item) for key, item in value.items()}
         return [resolved(item) for item in value] if isinstance(value, list) else value
 
-    return {key: value if key == "attachments" else resolved(value) for key, value in written.items()}
+    whole = {key: value if key == "attachments" else resolved(value) for key, value in written.items()}
+    expansion.left -= length
+    return whole
 
 
-class _Archive:
-    """The JSON files of a zip archive, read one by one within limits."""
+class _Expansion:
+    """How much a log may expand, by decompression and by texts that are referred to several times.
+
+    Attributes:
+        left: What remains for the whole log, in bytes or characters.
+    """
 
     def __init__(self, file: Path) -> None:
         self._file = file
-        try:
-            with open_regular(file) as raw, zipfile.ZipFile(raw) as archive:
-                self.members = {info.filename: info for info in archive.infolist() if not info.is_dir()}
-            self._left = max(_FREE_TOTAL, file.stat().st_size * MAX_EXPANSION)
-        except DAMAGE as error:
-            raise DataError(f"is damaged or cut short ({error}).", file=file) from error
-        for name in self.members:
-            path = PurePosixPath(name)
-            if path.is_absolute() or ".." in path.parts or "\\" in name:
-                raise DataError(f"contains {name!r}, which leads out of the archive.", file=file)
+        self.left = max(_FREE_TOTAL, file.stat().st_size * MAX_EXPANSION)
+
+    def most(self, size: int) -> int:
+        """Return the limit for a part of the log that takes this many bytes."""
+        return min(max(FREE_EXPANSION, size * MAX_EXPANSION), self.left)
+
+    def refuse(self, what: str) -> NoReturn:
+        """Report a part of the log that is too long.
+
+        Raises:
+            DataError: Always.
+        """
+        raise DataError(f"{what} expands to more than {MAX_EXPANSION} times its size.", file=self._file)
+
+
+class _Archive:
+    """The JSON files of a zip archive, read one by one within limits; a context manager."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        with ExitStack() as opened:
+            try:
+                self._raw = opened.enter_context(open_regular(file))
+                # Opened once: this reads the whole list of members.
+                self._archive = opened.enter_context(zipfile.ZipFile(self._raw))
+                self.members = {info.filename: info for info in self._archive.infolist() if not info.is_dir()}
+                self.expansion = _Expansion(file)
+            except DAMAGE as error:
+                raise DataError(f"is damaged or cut short ({error}).", file=file) from error
+            for name in self.members:
+                path = PurePosixPath(name)
+                if path.is_absolute() or ".." in path.parts or "\\" in name:
+                    raise DataError(f"contains {name!r}, which leads out of the archive.", file=file)
+            self._opened = opened.pop_all()
+
+    def __enter__(self) -> _Archive:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._opened.close()
 
     def read(self, name: str) -> Any:
         """Return the content of a JSON file.
@@ -135,9 +196,9 @@ class _Archive:
             return json.loads(content)
 
     def _content(self, info: zipfile.ZipInfo) -> bytes:
-        most = min(max(FREE_EXPANSION, info.compress_size * MAX_EXPANSION), self._left, LONGEST_FILE)
+        most = min(self.expansion.most(info.compress_size), LONGEST_FILE)
         try:
-            with self._file.open("rb") as raw, _opened(raw, info, self._file) as stream:
+            with self._open(info) as stream:
                 content = stream.read(most + 1)
         except DAMAGE as error:
             raise DataError(f"{info.filename} is damaged or cut short ({error}).", file=self._file) from error
@@ -145,28 +206,29 @@ class _Archive:
             message = f"{info.filename} is longer than {LONGEST_FILE >> 20:,} MiB, the most that is read at once."
             raise DataError(message, file=self._file)
         if len(content) > most:
-            raise DataError(f"{info.filename} expands to more than {MAX_EXPANSION} times its size.", file=self._file)
+            self.expansion.refuse(info.filename)
         if zlib.crc32(content) != info.CRC:
             raise DataError(f"{info.filename} is damaged (its checksum is wrong).", file=self._file)
-        self._left -= len(content)
+        self.expansion.left -= len(content)
         return content
 
-
-def _opened(raw: IO[bytes], info: zipfile.ZipInfo, file: Path) -> IO[bytes]:
-    if info.compress_type != _ZSTANDARD:
-        return zipfile.ZipFile(raw).open(info)
-    try:
-        import zstandard
-    except ImportError:
-        advice = install_advice("exchange")
-        raise DataError(f"is compressed with Zstandard, which needs a library: {advice}", file=file) from None
-    raw.seek(info.header_offset)
-    signature, name, extra = _LOCAL_HEADER.unpack(raw.read(_LOCAL_HEADER.size))
-    if signature != b"PK\x03\x04":
-        raise zipfile.BadZipFile("there is no file where the archive says so")
-    raw.seek(name + extra, 1)
-    stream = zstandard.ZstdDecompressor().stream_reader(BytesIO(raw.read(info.compress_size)), read_across_frames=True)
-    return cast("IO[bytes]", _Zstandard(stream))
+    def _open(self, info: zipfile.ZipInfo) -> IO[bytes]:
+        if info.compress_type != _ZSTANDARD:
+            return self._archive.open(info)
+        try:
+            import zstandard
+        except ImportError:
+            advice = install_advice("exchange")
+            message = f"is compressed with Zstandard, which needs a library: {advice}"
+            raise DataError(message, file=self._file) from None
+        self._raw.seek(info.header_offset)
+        signature, name, extra = _LOCAL_HEADER.unpack(self._raw.read(_LOCAL_HEADER.size))
+        if signature != b"PK\x03\x04":
+            raise zipfile.BadZipFile("there is no file where the archive says so")
+        self._raw.seek(name + extra, 1)
+        content = BytesIO(self._raw.read(info.compress_size))
+        stream = zstandard.ZstdDecompressor().stream_reader(content, read_across_frames=True)
+        return cast("IO[bytes]", _Zstandard(stream))
 
 
 class _Zstandard:

@@ -136,6 +136,33 @@ def test_our_name_where_our_metric_gives_the_same(inspect_folder: Path, registry
     assert "exact_match" not in _by_name(read_inspect(file, "s", registry))
 
 
+@pytest.mark.parametrize(
+    ("options", "target", "correct"),
+    [
+        (["Iron", "Wood"], "B", [1]),
+        (["Iron", "Wood"], "Wood", [1]),
+        (["Iron", "Wood", "Water"], ["A", "C"], [0, 2]),
+        (["Iron", "Wood", "Water"], ["Iron", "Water"], [0, 2]),
+        (["B", "A"], "A", [0]),  # a label, as of multiple_choice, though the other option has this text
+        (["C", "D", "A"], "C", [2]),
+        ([f"option {index}" for index in range(30)], "2", [27]),  # labels after Z are numbers
+        (["1", "2", "3"], "2", [1]),
+        (["Iron", "Wood"], "Gold", []),
+    ],
+)
+def test_targets_are_labels_or_texts_of_options(
+    inspect_folder: Path, registry: Registry, tmp_path: Path, options: list[str], target: Any, correct: list[int]
+) -> None:
+    log = _unpacked(next(inspect_folder.glob("*quiz.eval")))
+    log["samples"][0] |= {"choices": options, "target": target}
+    file = tmp_path / "log.json"
+    file.write_text(json.dumps(log))
+    (first, *_) = read_inspect(file, "s", registry).examples
+    references = first.example.instance.references
+    assert [reference.text for reference in references] == options
+    assert [index for index, reference in enumerate(references) if reference.correct] == correct
+
+
 # Logs that lie
 
 
@@ -143,9 +170,9 @@ def _unpacked(file: Path) -> dict[str, Any]:
     if file.suffix == ".json":
         log: dict[str, Any] = json.loads(file.read_text())
         return log
-    archive = _Archive(file)
-    samples = [archive.read(name) for name in archive.members if name.startswith("samples/")]
-    return {**archive.read("header.json"), "samples": samples}
+    with _Archive(file) as archive:
+        samples = [archive.read(name) for name in archive.members if name.startswith("samples/")]
+        return {**archive.read("header.json"), "samples": samples}
 
 
 Change = Callable[[dict[str, Any]], None]
@@ -244,6 +271,54 @@ def test_archives_that_are_hostile(
     with pytest.raises(DataError, match=message) as raised:
         read_inspect(file, "s", registry)
     assert str(raised.value).startswith(f"{file}: ")
+
+
+def _with_attachment(inspect_folder: Path, length: int, references: int) -> dict[str, bytes]:
+    """The files of a log whose first sample refers to a long text again and again."""
+    members = _members(inspect_folder)
+    name = next(name for name in members if name.startswith("samples/"))
+    sample = json.loads(members[name])
+    sample["attachments"] = {"a": "x" * length}
+    sample["metadata"] = {"texts": ["attachment://a"] * references}
+    return {**members, name: json.dumps(sample).encode()}
+
+
+def test_attachments_that_expand_too_much_are_refused(
+    inspect_folder: Path, registry: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    members = _with_attachment(inspect_folder, 1_000_000, 60)
+    file = _archive(tmp_path / "a.eval", members)
+    (first, *_) = read_inspect(file, "s", registry).examples
+    assert [len(text) for text in first.example.instance.meta["texts"]] == [1_000_000] * 60
+    bomb = _archive(tmp_path / "b.eval", _with_attachment(inspect_folder, 1_000_000, 300))
+    with pytest.raises(DataError, match=r"samples/.* with its attachments expands to more than 100 times its size"):
+        read_inspect(bomb, "s", registry)
+    as_json = tmp_path / "log.json"
+    as_json.write_text(json.dumps(_unpacked(file)))
+    assert read_inspect(as_json, "s", registry).examples[0] == first
+    monkeypatch.setattr("harness.imports.inspect_log._FREE_TOTAL", 50_000_000)  # for the log as a whole
+    with pytest.raises(DataError, match="with its attachments expands"):
+        read_inspect(file, "s", registry)
+
+
+def test_the_list_of_an_archives_files_is_not_read_for_each_sample(
+    inspect_folder: Path, registry: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    members = _members(inspect_folder)
+    sample = json.loads(next(content for name, content in members.items() if name.startswith("samples/")))
+    samples = {f"samples/{id}.json": json.dumps({**sample, "id": f"q{id}"}).encode() for id in range(40)}
+    file = _archive(tmp_path / "a.eval", {"header.json": members["header.json"], **samples})
+    opened = []
+
+    class Counted(zipfile.ZipFile):
+        def __init__(self, *arguments: Any, **named: Any) -> None:
+            opened.append(arguments)
+            super().__init__(*arguments, **named)
+
+    monkeypatch.setattr(zipfile, "ZipFile", Counted)
+    _, read = read_log(file)
+    assert len(list(read)) == 40
+    assert len(opened) <= 2
 
 
 def test_logs_that_are_too_long_are_refused(
