@@ -1,7 +1,8 @@
 """Our results in the ``model-index`` of a model's card, added without changing anything else.
 
-Only the lines of our own results are written; comments and other results stay as they are, in the same order. A result
-is ours if it names our source. The metrics of one task and data set from one source are one result.
+Only the lines of our own results are written; other results, and comments between results, stay as they are, in the
+same order. A result is ours if it names our source. The metrics of one task and data set from one source are one
+result.
 """
 
 from __future__ import annotations
@@ -79,23 +80,27 @@ def _merged(
     indent = " " * sequence.start_mark.column
     first, last = sequence.start_mark.line, _last_line(sequence.value[-1])
     starts = [number for number in range(first, last + 1) if lines[number].startswith((f"{indent}- ", f"{indent}-\n"))]
-    ends = [*starts[1:], last + 1]
-    blocks = ["".join(lines[start:end]) for start, end in zip(starts, ends, strict=True)]
-    found, identities = list(there), [_identity(one) for one in there]
-    if len(blocks) != len(found):
+    if len(starts) != len(there):
         raise LookupError
+    ends = [_last_line(node) + 1 for node in sequence.value]
+    blocks = ["".join(lines[start:end]) for start, end in zip(starts, ends, strict=True)]
+    # Comments and empty lines before the next result.
+    gaps = ["".join(lines[end:start]) for end, start in zip(ends, [*starts[1:], last + 1], strict=True)]
+    found, identities = list(there), [_identity(one) for one in there]
     for result in results:
         if (identity := _identity(result)) not in identities:
             identities.append(identity)
             found.append(result)
             blocks.append("")
+            gaps.append("")
         place = identities.index(identity)
         whole = {**found[place], "metrics": _merged_metrics(found[place]["metrics"], result["metrics"])}
         if whole != found[place] or not blocks[place]:
             found[place] = whole
             text = yaml.safe_dump([whole], sort_keys=False, allow_unicode=True)
             blocks[place] = "".join(f"{indent}{line}{newline}" for line in text.splitlines())
-    return "".join([*lines[:first], *blocks, *lines[last + 1 :]]), found
+    written = [text for pair in zip(blocks, gaps, strict=True) for text in pair]
+    return "".join([*lines[:first], *written, *lines[last + 1 :]]), found
 
 
 def _last_line(node: yaml.Node) -> int:

@@ -74,6 +74,29 @@ def test_a_later_value_replaces_the_earlier_one_and_a_repetition_changes_nothing
     assert index(second) == [*index(CARD), result(0.5), result(0.75, dataset="another")]
 
 
+def test_comments_between_results_stay_where_they_are() -> None:
+    card = merged_card(CARD, [result(0.25)])
+    assert card is not None
+    theirs = [
+        "  # Measured by hand, by Ada",
+        "",
+        "    # on her own machine",
+        "  - task: {type: text-generation}",
+        "    dataset: {type: more, name: More}",
+        "    metrics: [{type: f1, value: 0.7}]",
+    ]
+    lines = card.splitlines()
+    end = lines.index("# the end")
+    card = "\n".join([*lines[:end], *theirs, *lines[end:], ""])
+    merged = merged_card(card, [result(0.75)])
+    assert merged is not None
+    assert merged.splitlines() == [line.replace("0.25", "0.75") for line in card.splitlines()]
+    added = merged_card(card, [result(0.75, dataset="another")])
+    assert added is not None
+    kept = iter(added.splitlines())
+    assert all(line in kept for line in card.splitlines())
+
+
 @pytest.mark.parametrize("other", [result(0.1, metric="f1"), result(0.1, run="2")])
 def test_another_metric_or_setup_is_added_to_the_same_result(other: dict[str, Any]) -> None:
     first = merged_card(CARD, [result(0.25)])
