@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from harness import Data, Instance, Row, Source, Split, scenario
+from harness import Data, Instance, Source, Split, scenario
 from harness.contamination import EXAMPLES_FILE
+from scenarios._examples import example
 
 
 @scenario(
@@ -27,14 +28,5 @@ def published_file(data: Data, *, path: str, column: str | None = None) -> Itera
     a ``text``, the example is that text. With ``column`` it is the value of that column.
     """
     for row in data.rows(Split.TEST):
-        text = _example(row, column)
+        text = example(row, column)
         yield Instance(f"{Split.TEST}-{row.number}", text, split=Split.TEST, published=text)
-
-
-def _example(row: Row, column: str | None) -> str:
-    if not column and list(row) != ["text"]:
-        return row.published
-    value = row[column or "text"]
-    if not isinstance(value, str) or not value:
-        raise row.error(f"column {column or 'text'!r} holds {value!r}, not the text of an example.")
-    return value

@@ -12,7 +12,7 @@ from harness.contamination import SEALED_DYE
     "sealed_dye",
     title="Sealed dye",
     source="`harness seal`; compare DyePack (arXiv:2505.23001)",
-    data=Source(files={"test": "{{ path }}"}, anywhere=True),
+    data=Source(files={"test": "{{ path }}"}, anywhere=True, private=True),
     adapter={"method": "multiple_choice_joint", "max_train_instances": 0, "input_noun": "Question", "max_tokens": 5},
     metrics=("sealed_dye", "efficiency"),
     main_metric="sealed_dye",

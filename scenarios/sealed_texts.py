@@ -13,7 +13,7 @@ from harness.contamination import SEALED_TEXTS
     "sealed_texts",
     title="Sealed texts",
     source="`harness seal`",
-    data=Source(files={"test": "{{ path }}"}, anywhere=True),
+    data=Source(files={"test": "{{ path }}"}, anywhere=True, private=True),
     adapter={"method": "sealed_choice"},
     metrics=("sealed_choice", "efficiency"),
     main_metric="sealed_choice",

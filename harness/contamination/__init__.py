@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from harness.contamination.roles import EXAMPLE_SCORES as EXAMPLE_SCORES
     from harness.contamination.roles import EXAMPLES_FILE as EXAMPLES_FILE
     from harness.contamination.roles import GENERATED_ORDER_TEST as GENERATED_ORDER_TEST
+    from harness.contamination.roles import HELD_OUT_FILE as HELD_OUT_FILE
     from harness.contamination.roles import OPTION_TEST as OPTION_TEST
     from harness.contamination.roles import ORDER_TEST as ORDER_TEST
     from harness.contamination.roles import QUESTIONS_FILE as QUESTIONS_FILE

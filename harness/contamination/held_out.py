@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.contamination.order_tests import details_of
-from harness.contamination.roles import EXAMPLE_SCORES, EXAMPLES_FILE
+from harness.contamination.roles import EXAMPLE_SCORES, EXAMPLES_FILE, HELD_OUT_FILE
 from harness.contamination.statistics.held_out import (
     MOST_ENUMERATED,
     HeldOutResult,
@@ -111,14 +111,17 @@ def held_out_sweep(
     """Return the checked sweep that scores each row of both files, the published file's run first for each model.
 
     Raises:
+        DataError: Both files are the same.
         SpecError: A model is wrong.
     """
+    if published.resolve() == held_out.resolve():
+        raise DataError("the published file and the file of held-out rows are the same.")
     registry = default_registry()
     adapter = registry.with_role(Kind.ADAPTER, EXAMPLE_SCORES)
-    scenario = registry.with_role(Kind.SCENARIO, EXAMPLES_FILE).name
     main, *others = adapter.details.metrics if isinstance(adapter.details, AdapterDetails) else ()
     runs = []
-    for path, role in ((published, "target"), (held_out, "control")):
+    for path, reads, role in ((published, EXAMPLES_FILE, "target"), (held_out, HELD_OUT_FILE, "control")):
+        scenario = registry.with_role(Kind.SCENARIO, reads).name
         file = {"name": scenario, "path": str(path.resolve()), **({} if column is None else {"column": column})}
         method = {"method": adapter.name, "moments": False, "max_examples": 10**9, "role": role}
         runs.append({"scenario": file, "models": list(models), "adapter": method, "metrics": [main, *others],
@@ -133,8 +136,6 @@ def read_held_out(sweep: Sweep, registry: Registry, seed: int) -> HeldOutData:
         DataError: A file cannot be read, or rows are in both files.
     """
     specs = {spec.scenario.label: spec for spec in sweep.runs}
-    if len(specs) != 2:
-        raise DataError("the published file and the file of held-out rows are the same.")
     published, held_out = ([*prepare(spec, registry, None).instances()] for spec in specs.values())
     texts = [[one.published or one.input for one in file] for file in (published, held_out)]
     split = split_of(*texts)

@@ -9,6 +9,9 @@ GENERATED_ORDER_TEST = "published-order test by generated text"
 EXAMPLES_FILE = "examples file"
 """The scenario whose parameter ``path`` names a file, one example a record, in published order."""
 
+HELD_OUT_FILE = "held-out rows"
+"""The scenario that reads a file as that of ``EXAMPLES_FILE`` does, and keeps its rows private."""
+
 QUESTIONS_FILE = "questions file"
 """The scenario whose parameter ``path`` names a file of multiple-choice questions, and whose parameters ``question``,
 ``options`` and ``answer`` name its columns."""

@@ -116,6 +116,10 @@ class Source:
     """True if the scenario was never run on the official data, only on rows written by hand or on a stand-in."""
     gated: bool = False
     """True if terms must be accepted, on the Hub's page or at ``url``, before the data can be downloaded."""
+    private: bool = False
+    """True if the rows must stay private, such as the key of a sealed data set. Their texts are then left out of what
+    is published, exported or sent to trackers.
+    """
     columns: tuple[str, ...] = ()
     """Names of the columns of CSV and TSV files without a header; of files of lines that are joined by ``zip``, the
     name of each file's column.

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from harness.errors import HarnessError
 from harness.exports.exporter import make_exporter
 from harness.exports.output_folder import OutputFolder
 from harness.exports.report import ExportReport
-from harness.exports.stored_run import stored_runs
-from harness.plugins.registry import default_registry
+from harness.exports.stored_run import StoredRun, stored_runs
+from harness.plugins.registry import Registry, default_registry
 
 
 def export_runs(
@@ -41,10 +42,11 @@ def export_runs(
         HarnessError: There are no runs, the format or an option does not exist, the files cannot be written, or with
             ``strict`` something would be lost.
     """
-    exporter = make_exporter(format_, settings or {}, default_registry(plugins))
+    registry = default_registry(plugins)
+    exporter = make_exporter(format_, settings or {}, registry)
     runs = stored_runs(results, suites)
     report = ExportReport()
-    finished = [run for run in runs if run.record.status == "ok"]
+    finished = [_without_private_samples(run, registry, report) for run in runs if run.record.status == "ok"]
     report.leave_out("failed runs", len(runs) - len(finished))
     with OutputFolder(output) as folder:
         exporter.export(finished, folder, report)
@@ -55,3 +57,13 @@ def export_runs(
                 "\n".join(["nothing was exported (--strict):", *lost, *report.unsupported, *report.refused])
             )
     return report, folder.files
+
+
+def _without_private_samples(run: StoredRun, registry: Registry, report: ExportReport) -> StoredRun:
+    """Return a run without its examples if its scenario's data are private, such as the key of a sealed data set."""
+    name = run.record.spec.scenario.name
+    source = registry.source(name)
+    if source is None or not source.private or run.record.examples is None:
+        return run
+    report.note(f"samples of private data are never exported: {name}.")
+    return StoredRun(replace(run.record, examples=None))

@@ -185,7 +185,7 @@ class Deliveries:
         key = key_of(record)
         if key in box.sent and not self._again:
             return
-        box.listener.run_ended(finished_run(record, self._titles))
+        box.listener.run_ended(finished_run(record, self._titles, self._registry))
         box.given.append(key)
         box.new += 1
 

@@ -9,17 +9,21 @@ from functools import partial
 from harness.contracts.listeners import FinishedRun
 from harness.contracts.specs import RunSpec
 from harness.leaderboard.columns import grouped, run_settings
+from harness.plugins.registry import Registry
 from harness.storage.results import RunRecord
 from harness.storage.sample_rows import sample_rows
 
 
-def finished_run(record: RunRecord, titles: Mapping[str, str]) -> FinishedRun:
+def finished_run(record: RunRecord, titles: Mapping[str, str], registry: Registry) -> FinishedRun:
     """Return a run as listeners get it.
 
     Args:
         record: The run's record.
         titles: The titles of the sweep's runs, by question digest.
+        registry: Tells which scenarios' data are private; the texts of these are not given to listeners.
     """
+    source = registry.source(record.spec.scenario.name)
+    private = source is not None and source.private
     training = record.spec.training_step
     return FinishedRun(
         folder=record.directory,
@@ -33,7 +37,7 @@ def finished_run(record: RunRecord, titles: Mapping[str, str]) -> FinishedRun:
         error=record.error,
         stats=record.stats,
         efficiency=record.efficiency,
-        samples=partial(sample_rows, record),
+        samples=partial(iter, ()) if private else partial(sample_rows, record),
     )
 
 

@@ -21,7 +21,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
 
-from harness.contracts.plugins import Kind, MetricDetails, PerturbationDetails, Plugin, ScenarioDetails
+from harness.contracts.plugins import Kind, MetricDetails, PerturbationDetails, Plugin, ScenarioDetails, Source
 from harness.errors import HarnessError, PluginError, did_you_mean, reraise_interrupt
 from harness.plugins.decorators import ATTRIBUTE, check_api_version
 from harness.plugins.index import SET_KEYS, Index, Listing, summary_line
@@ -196,6 +196,12 @@ class Registry:
             return self.get(kind, name) if (kind, name) in self._entries else None
         except PluginError:
             return None
+
+    def source(self, scenario: str) -> Source | None:
+        """Return where a scenario's data come from; None if the scenario is not loaded."""
+        plugin = self.find(Kind.SCENARIO, scenario)
+        details = None if plugin is None else plugin.details
+        return details.data if isinstance(details, ScenarioDetails) else None
 
     def with_role(self, kind: Kind, role: str) -> Plugin:
         """Return the plugin of a kind that declares a role, so that a command need not know its name.

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 
-from harness.contracts.plugins import Kind, ScenarioDetails
 from harness.exports.output_folder import portable_name
 from harness.exports.stored_run import StoredRun
 from harness.plugins.registry import Registry
@@ -117,18 +116,11 @@ def build_contents(
         "scores": (SCORES, score_rows, public),
     }
     if samples:
-        free = [run for run in public if _gated(run, registry) is False]
-        gated, unknown = (
-            sorted({run.record.spec.scenario.name for run in public if _gated(run, registry) is kind})
-            for kind in (True, None)
-        )
-        if gated:
-            notes.append(f"samples of gated data are never published: {', '.join(gated)}.")
-        if unknown:
-            notes.append(
-                f"no samples of {', '.join(unknown)}: whether these data are gated is unknown. Load the scenarios with "
-                "--plugin."
-            )
+        withheld = [(_withheld(run, registry), run) for run in public]
+        for reason, sentence in _WITHHELD.items():
+            if names := sorted({run.record.spec.scenario.name for kind, run in withheld if kind == reason}):
+                notes.append(sentence.format(", ".join(names)))
+        free = [run for reason, run in withheld if not reason]
         tables["samples"] = (SAMPLES, lambda run: sample_rows(run, canary), free)
     rows = {}
     with writing(folder):
@@ -160,11 +152,20 @@ def build_contents(
     return contents
 
 
-def _gated(run: PublicRun, registry: Registry) -> bool | None:
-    """Return True if only those who accept terms can read a scenario's data; None for a scenario that is not loaded."""
-    plugin = registry.find(Kind.SCENARIO, run.record.spec.scenario.name)
-    details = None if plugin is None else plugin.details
-    return details.data.gated if isinstance(details, ScenarioDetails) else None
+_WITHHELD = {
+    "gated": "samples of gated data are never published: {}.",
+    "private": "samples of private data are never published: {}.",
+    "unknown": "no samples of {}: whether these data are gated is unknown. Load the scenarios with --plugin.",
+}
+"""Why samples are not published."""
+
+
+def _withheld(run: PublicRun, registry: Registry) -> str:
+    """Return why a run's samples are not published; empty if they are."""
+    source = registry.source(run.record.spec.scenario.name)
+    if source is None:
+        return "unknown"
+    return "gated" if source.gated else "private" if source.private else ""
 
 
 _STAMP = re.compile(r'data-stamp="([0-9a-f]+)"')

@@ -46,6 +46,16 @@ def test_examples_come_with_their_scores(finished: Path) -> None:
     assert run.main_stat.mean == pytest.approx(sum(one.scores["exact_match"] for one in examples) / 20)
 
 
+def test_samples_of_private_data_are_not_exported(results: Path, tmp_path: Path) -> None:
+    file = _runs(results)[0] / RUN_FILE
+    record = json.loads(file.read_text())
+    record["spec"]["scenario"] = {"name": "sealed_texts", "arguments": {"path": "a.key.jsonl", "kind": "twin"}}
+    file.write_text(json.dumps(record))
+    report, files = export_runs(file.parent, "every-eval-ever", tmp_path / "out")
+    assert report.notes[0] == "samples of private data are never exported: sealed_texts."
+    assert [path.suffix for path in files] == [".json"]
+
+
 def test_a_folder_without_runs_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"holds no runs: there is no run\.json"):
         stored_runs(tmp_path)

@@ -217,3 +217,14 @@ def test_listeners_are_called_beside_the_sweep(command: Harness, folder: Path) -
     (folder / "beside.py").write_text(source)
     command("run", "sweep.yaml", "--plugin", "beside.py", "--listener", "notes")
     assert (folder / "thread").read_text() != threading.current_thread().name
+
+
+def test_samples_of_private_data_are_not_sent(command: Harness, folder: Path, plugin: str) -> None:
+    (folder / "rows.txt").write_text("".join(f"row {number}\n" for number in range(9)))
+    command("seal", "rows.txt", "--canaries", "3", "--no-shuffle")
+    command("contamination", "unseal", "rows.key.jsonl", "fake:0")
+    sent = command("track", "unsealed", "--plugin", plugin, "--listener", "notes")
+    assert sent.code == 0, sent.err
+    (run,) = _runs(folder)
+    assert (run["error"], run["samples"]) == (None, 0)
+    assert run["metrics"] != {}

@@ -208,6 +208,21 @@ def test_samples_of_gated_data_are_never_published(command: Harness, hub: Writab
     assert "data/samples/small.parquet" not in _files(hub)
 
 
+def test_the_texts_of_a_key_are_never_published(command: Harness, hub: WritableHub) -> None:
+    Path("rows.txt").write_text("".join(f"row {number}\n" for number in range(9)))
+    command("seal", "rows.txt", "--canaries", "3", "--no-shuffle")
+    unsealed = command("contamination", "unseal", "rows.key.jsonl", "fake:0", "--results-dir", "unsealed")
+    assert unsealed.code == 0, unsealed.err
+    said = command("publish", "unsealed", "--to", "ada/evals", "--yes", "--samples")
+    assert said.code == 0, said.err
+    assert "samples of private data are never published: sealed_texts." in said.out
+    items = [json.loads(line) for line in Path("rows.key.jsonl").read_text().splitlines()]
+    texts = [text for item in items for text in item.get("texts", ())]
+    assert len(texts) == 300
+    published = b"".join(_files(hub).values()).decode(errors="replace")
+    assert [text for text in texts if text in published] == []
+
+
 def test_a_secret_in_the_results_stops_everything(
     command: Harness, hub: WritableHub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
