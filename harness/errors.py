@@ -36,7 +36,8 @@ These never leave the module that raises them, or the few that it serves::
     │   ├── FilteredError           a content filter withheld it
     │   ├── RefusedError            the server refused a feature that it may lack
     │   └── ThrottledError          the server still reports too many requests after all retries
-    └── UnusableAnswerError         a server's answer breaks the protocol (models.api.retries)
+    ├── UnusableAnswerError         a server's answer breaks the protocol (models.api.retries)
+    └── UneditableCardError         a model card's model-index cannot be edited by lines (publishing.model_index)
     BaseException                   code that is not ours cannot catch these by accident
     ├── OtherSideEndedError         the process that ran generated code has ended (metrics/_code_sandbox)
     └── OutOfTimeError              a chat template took too long (models.tokens.chat_template_worker)

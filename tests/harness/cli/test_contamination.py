@@ -141,7 +141,7 @@ def test_files_of_the_same_rows_are_re_tests(harness: Any, folder: Path, file: P
     said = harness(*ASKED, "--data", "first.jsonl", "--data", "plain.txt", "--json")
     assert said.code == 0
     (family,) = json.loads(said.out)["models"]
-    assert [test["retest_of"] is not None for test in family["tests"]] == [False, True, True]
+    assert [test["retest_of"] is not None for test in family["tests"]].count(True) == 2
     assert family["log10_fisher"] is None
 
 
