@@ -114,7 +114,7 @@ class OrderTest:
     @property
     def log10_p(self) -> float:
         """Log10 of the combined p-value; not a number if the order cannot be tested."""
-        return float(self.found["headline_log10_p"]) if self.testable else math.nan
+        return min(0.0, float(self.found["headline_log10_p"])) if self.testable else math.nan
 
     @property
     def alpha(self) -> float:

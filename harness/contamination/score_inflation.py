@@ -98,10 +98,11 @@ def _scores(records: Sequence[RunRecord], wanted: str) -> dict[str, dict[_Key, t
     """Return each model's score and cluster of every instance of a benchmark.
 
     Raises:
-        DataError: There is no such run, or a model has several of one scenario.
+        DataError: There is no such run, a model has several of one scenario, or runs differ in method or main metric.
     """
     found: dict[str, dict[_Key, tuple[float, object]]] = {}
     seen: dict[tuple[str, str], str] = {}
+    measured: dict[tuple[str, str], str] = {}
     for record in records:
         scenario, model = record.spec.scenario, record.spec.model.label
         if wanted not in (scenario.label, scenario.name) or record.instance_scores is None:
@@ -112,6 +113,7 @@ def _scores(records: Sequence[RunRecord], wanted: str) -> dict[str, dict[_Key, t
                 f"{record.suite}/{record.name}. Name the suite to use."
             )
         seen[model, scenario.label] = f"{record.suite}/{record.name}"
+        measured.setdefault((record.spec.main_metric, record.spec.adapter.label), f"{record.suite}/{record.name}")
         scores = record.instance_scores
         clusters = scores.clusters()
         numbers = range(len(scores)) if clusters is None else clusters.tolist()
@@ -119,6 +121,12 @@ def _scores(records: Sequence[RunRecord], wanted: str) -> dict[str, dict[_Key, t
         for (key, score), number in zip(scores.by_key().items(), numbers, strict=True):
             cluster = key if clusters is None else number
             own[scenario.label, key] = (score, (scenario.label, cluster))
+    if len(measured) > 1:
+        (one, first), (other, second), *_ = measured.items()
+        raise DataError(
+            f"the runs of {wanted} cannot be compared: {first} has {one[0]} by {one[1]}, {second} has {other[0]} by "
+            f"{other[1]}. Use runs with one main metric and one method."
+        )
     if not found:
         labels = sorted({record.spec.scenario.label for record in records})
         raise DataError(f"there is no finished run of {wanted}. Scenarios with runs: {', '.join(labels) or 'none'}.")

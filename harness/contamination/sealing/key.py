@@ -127,7 +127,7 @@ def read_key(path: Path) -> SealKey:
         DataError: It cannot be read, or is not a key; the message has the line.
     """
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise DataError(f"cannot be read: {reason}.", file=path) from None

@@ -43,3 +43,10 @@ def test_from_runs_to_estimates_and_what_is_refused(harness: Any, folder: Path) 
         said = harness(*COMMAND, *arguments)
         assert said.code == 2
         assert message in said.err
+    other = "{scenario: sample_reading, metrics: [exact_match], main_metric: exact_match}"
+    (folder / "other.yaml").write_text(f"suite: both\nmodels: ['fake:6']\nruns: [{other}]\n")
+    assert harness("run", "other.yaml", "--max-eval-instances", "25").code == 0
+    said = harness(*COMMAND)
+    assert said.code == 2
+    assert "the runs of sample_reading cannot be compared: both/" in said.err
+    assert "has exact_match by generation" in said.err

@@ -14,11 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.contamination.option_tests import option_tests
 from harness.contamination.order_tests import JudgedTest, judged_tests
 from harness.contamination.p_values import shown_p
 from harness.contamination.report import build_report
 from harness.contamination.statistics.relabelling import pooled_relabelling
-from harness.contamination.statistics.shared_rows import row_digests
+from harness.contamination.statistics.shared_rows import option_digests, row_digests
 from harness.contamination.statistics.verdict import Verdict
 from harness.contracts import Split
 from harness.contracts.specs import Component, RunSpec
@@ -90,6 +91,22 @@ def test_a_verdict_is_about_the_corrected_p_value() -> None:
     assert piqa.log10_p_holm == pytest.approx(-5 + math.log10(3))
     assert boolq.verdict == "no dependence found"  # 0.0079 alone, and twice that among the three
     assert other.record is records[3]
+
+
+def test_a_record_that_is_a_rounding_error_above_one_is_one() -> None:
+    (found, _) = judged([run("a:1", "boolq", 5e-7), run("a:1", "piqa", 0.0)])
+    assert (found.log10_p, found.log10_p_holm) == (0.0, 0.0)
+
+
+def test_options_of_one_data_set_count_once_whatever_they_are() -> None:
+    def options(scenario: str, log10_p: float, seed: int) -> RunRecord:
+        found = {"log10_p": log10_p, "first_rate_by_chance": 0.5, "option_digests": option_digests([["yes", "no"]] * 9)}
+        record = run("a:1", scenario, log10_p, seed=seed, started=f"2025-01-0{seed + 1}")
+        return replace(record, details={"option_order": {"test": {"original": {**found, "testable": True}}}})
+
+    tests = option_tests([options("boolq", -3, 0), options("boolq", -4, 1), options("piqa", -5, 2)])["a:1"]
+    assert [test.retest_of is None for test in tests] == [True, False, True]
+    assert tests[2].log10_p_holm == pytest.approx(-5 + math.log10(2))
 
 
 def test_controls_are_in_no_correction_and_have_no_verdict_of_their_own() -> None:

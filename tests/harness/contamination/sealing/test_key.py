@@ -17,7 +17,7 @@ KEY = SealKey(
     ),
     items=(
         SealedChoice(kind="twin", row=1, prefix='{"q": "', texts=('Wer?"}', 'Qui est-ce ?"}'), published=1),
-        SealedChoice(kind="canary", row=2, prefix="", texts=("a", "b", "c"), published=0),
+        SealedChoice(kind="canary", row=2, prefix="", texts=("a\u2028b", "c\x85", "d\x0c"), published=0),
         DyeQuestion(row=3, question="Amber?", options=("x", "y"), target=1),
     ),
 )
@@ -29,7 +29,7 @@ def test_a_key_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert read_key(path) == KEY
     assert KEY.kinds() == ["twin", "canary", "dye"]
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert all(json.loads(line)["kind"] for line in path.read_text().splitlines())
+    assert all(json.loads(line)["kind"] for line in path.read_text().removesuffix("\n").split("\n"))
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_a_key_is_read_as_it_was_written(tmp_path: Path) -> None:
 def test_damage_is_found_with_its_line(tmp_path: Path, line: int, text: str, message: str) -> None:
     path = tmp_path / "a.key.jsonl"
     write_key(path, KEY)
-    lines = path.read_text().splitlines()
+    lines = path.read_text().removesuffix("\n").split("\n")
     lines[line - 1] = text
     path.write_text("\n".join(lines))
     with pytest.raises(DataError, match=message) as caught:
