@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from harness.contracts.specs import RunSpec
 from harness.exports.every_eval_ever.options import EveryEvalEverOptions
 from harness.exports.every_eval_ever.statistics import evaluation_result
+from harness.exports.json_text import json_text
 from harness.exports.model_identity import ModelIdentity
 from harness.exports.privacy import public
 from harness.exports.stored_run import StoredRun
@@ -177,7 +177,7 @@ def text(value: Any) -> str:
 
 def as_json(value: Any) -> str:
     """Return a value as compact JSON."""
-    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_plain)
+    return json_text(value, separators=(",", ":"), default=_plain)
 
 
 def _plain(value: Any) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import uuid
 from collections.abc import Iterator
 from typing import Any
@@ -12,6 +11,7 @@ from harness.exports.every_eval_ever.aggregate import aggregate, as_json, epoch,
 from harness.exports.every_eval_ever.options import EveryEvalEverOptions
 from harness.exports.every_eval_ever.samples import SampleRows
 from harness.exports.exporter import CannotHoldError, Exporter
+from harness.exports.json_text import json_text
 from harness.exports.model_identity import ModelIdentity, model_identity
 from harness.exports.output_folder import OutputFolder, portable_name
 from harness.exports.report import ExportReport
@@ -38,9 +38,7 @@ class EveryEvalEverExporter(Exporter):
         if self.options.samples != "none" and run.has_examples:
             samples = self._write_samples(run, model, identifier, (*place, name + SAMPLES_SUFFIX), folder, report)
         value = aggregate(run, model, identifier, self.options, samples)
-        folder.write(
-            *place, f"{name}.json", text=json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-        )
+        folder.write(*place, f"{name}.json", text=json_text(value, indent=2) + "\n")
         report.leave_out("results for diagrams", len(run.record.details))
         if self.options.organization == "unknown":
             report.note(
@@ -112,7 +110,7 @@ def file_uuid(run: StoredRun, model: ModelIdentity) -> uuid.UUID:
 def _lines(run: StoredRun, maker: SampleRows) -> Iterator[bytes]:
     for one in run.examples():
         for row in maker.rows(one):
-            text = json.dumps(row, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+            text = json_text(row, separators=(",", ":"))
             yield text.encode("utf-8", "backslashreplace") + b"\n"
 
 

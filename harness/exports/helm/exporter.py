@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import groupby
@@ -12,6 +11,7 @@ from harness.contracts import Stat
 from harness.contracts.specs import RunSpec
 from harness.exports.exporter import Exporter
 from harness.exports.helm.states import THEIRS, count_left_out, instance_stats, perturbation_of, stat, states_of
+from harness.exports.json_text import json_text
 from harness.exports.output_folder import OutputFolder, portable_name
 from harness.exports.privacy import public, public_text
 from harness.exports.report import ExportReport
@@ -95,7 +95,7 @@ def _listed(file: BinaryIO, begin: str, end: str) -> Iterator[Any]:
 
 
 def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    return json_text(value)
 
 
 def model_name(name: str) -> str:

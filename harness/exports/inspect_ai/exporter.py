@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import zipfile
 from contextlib import ExitStack
@@ -12,6 +11,7 @@ from typing import Any, BinaryIO
 from harness.exports.exporter import Exporter
 from harness.exports.inspect_ai.results import results_of, scorers_of
 from harness.exports.inspect_ai.samples import identifier, sample_of, summary_of
+from harness.exports.json_text import json_text
 from harness.exports.output_folder import OutputFolder, portable_name
 from harness.exports.privacy import public, public_text
 from harness.exports.report import ExportReport
@@ -75,8 +75,7 @@ class _Log:
         return self
 
     def __exit__(self, *error: Any) -> None:
-        if error[0] is None:
-            self._archive.close()
+        self._archive.close()  # after an error as well, since it would write when it is collected
         self._file.__exit__(*error)
 
     def add(self, stored: StoredExample) -> None:
@@ -175,7 +174,7 @@ class _Log:
         ]
 
     def _write(self, name: str, value: Any) -> None:
-        content = json.dumps(value, ensure_ascii=False, allow_nan=False).encode("utf-8", "backslashreplace")
+        content = json_text(value).encode("utf-8", "backslashreplace")
         info = zipfile.ZipInfo(name, _DATE)
         info.compress_type = zipfile.ZIP_DEFLATED
         self._archive.writestr(info, content)

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from harness.contracts import Example, GenerateRequest, Prompt, Request, Response, ScoreRequest, SequenceRequest
 from harness.exports.exporter import CannotHoldError
+from harness.exports.json_text import json_text
 from harness.exports.report import ExportReport
 from harness.exports.stored_run import StoredExample
 from harness.imports.own_answers import KEY, own_answer
@@ -100,7 +101,7 @@ def _specific(samples: Sequence[StoredExample], method: Method) -> Json:
     # Of options that are scored, a document has the scored texts, which begin with a space or are other texts.
     answer = own_answer([one.example for one in samples], texts=method == "LOGPROBS")
     values: Json = {"meta": samples[0].example.instance.meta, KEY: answer}
-    return {name: json.dumps(value, ensure_ascii=False, allow_nan=False) for name, value in values.items() if value}
+    return {name: json_text(value) for name, value in values.items() if value}
 
 
 def schema(metrics: Sequence[str]) -> Any:

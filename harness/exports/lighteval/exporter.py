@@ -5,7 +5,6 @@ A task is made of the instances with the same split and perturbation; an instanc
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
@@ -15,6 +14,7 @@ from typing import Any, BinaryIO
 from harness.contracts import Stat
 from harness.errors import DataError
 from harness.exports.exporter import Exporter
+from harness.exports.json_text import json_text
 from harness.exports.lighteval.details import method_of, row_of, schema
 from harness.exports.output_folder import OutputFolder, portable_name
 from harness.exports.privacy import public, public_text
@@ -63,7 +63,7 @@ class LightevalExporter(Exporter):
                     )
                     files[task] = opened.enter_context(_Details(name, file, names.get(task, ())))
                 files[task].add(list(samples), report)
-        text = json.dumps(_results(run, model, files, shots, report), indent=2, ensure_ascii=False, allow_nan=False)
+        text = json_text(_results(run, model, files, shots, report), indent=2)
         folder.write(*root, "results", *parts, f"results_{date}.json", text=text + "\n")
 
 

@@ -6,7 +6,6 @@ statistics over all of them are those of a group of these tasks.
 
 from __future__ import annotations
 
-import json
 import math
 from contextlib import ExitStack
 from itertools import groupby
@@ -15,6 +14,7 @@ from typing import Any, BinaryIO
 from harness.contracts import Stat
 from harness.contracts.specs import RunSpec
 from harness.exports.exporter import Exporter
+from harness.exports.json_text import json_text
 from harness.exports.lm_eval.documents import document, hashed, metric_name, output_type
 from harness.exports.output_folder import OutputFolder, portable_name
 from harness.exports.privacy import public, public_text
@@ -52,7 +52,7 @@ class LmEvalExporter(Exporter):
                     tasks[task, trial] = _TaskFile(name, files.enter_context(file))
                 tasks[task, trial].add(list(samples), report)
         written = _results(run, tasks, report)
-        text = json.dumps(written, indent=2, ensure_ascii=False, allow_nan=False)
+        text = json_text(written, indent=2)
         folder.write(*place, f"results_{date}.json", text=text + "\n")
 
 
@@ -82,9 +82,7 @@ class _TaskFile:
         """Write an instance's line."""
         example = samples[0].example
         line = document(samples, self.count, report)
-        self._file.write(
-            json.dumps(line, ensure_ascii=False, allow_nan=False).encode("utf-8", "backslashreplace") + b"\n"
-        )
+        self._file.write(json_text(line).encode("utf-8", "backslashreplace") + b"\n")
         self.output_type = output_type(example)
         self.count += 1
         self.repeats = max(self.repeats, len(samples))

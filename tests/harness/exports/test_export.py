@@ -6,9 +6,11 @@ import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import harness
 from harness.errors import DataError, HarnessError, SpecError
 from harness.exports.export import export_runs
 from harness.exports.exporter import FORMATS, CannotHoldError, Exporter, ExportOptions
@@ -54,6 +56,22 @@ def test_samples_of_private_data_are_not_exported(results: Path, tmp_path: Path)
     report, files = export_runs(file.parent, "every-eval-ever", tmp_path / "out")
     assert report.notes[0] == "samples of private data are never exported: sealed_texts."
     assert [path.suffix for path in files] == [".json"]
+
+
+class _Impossible:
+    """A model that finds every text impossible."""
+
+    def score(self, requests: Any) -> list[list[float]]:
+        return [[float("-inf")] for _ in requests]
+
+
+@pytest.mark.parametrize("format_", sorted(FORMATS.keys() - {"eval-results", "model-index"}))
+def test_infinite_numbers_are_a_message(format_: str, tmp_path: Path) -> None:
+    runs = ["sample_multiple_choice"]
+    harness.evaluate(_Impossible(), runs=runs, max_eval_instances=3, results_dir=tmp_path / "results", progress=False)
+    report, _ = export_runs(tmp_path / "results", format_, tmp_path / "out")
+    assert report.refused == []
+    assert report.runs == 1 or "an infinite or undefined number" in report.unsupported[0]
 
 
 def test_a_folder_without_runs_is_refused(tmp_path: Path) -> None:

@@ -36,6 +36,7 @@ from harness.contracts import (
 from harness.contracts.specs import Component, RunSpec
 from harness.exports.every_eval_ever.exporter import EveryEvalEverExporter
 from harness.exports.every_eval_ever.options import EveryEvalEverOptions
+from harness.exports.exporter import CannotHoldError
 from harness.exports.output_folder import OutputFolder
 from harness.exports.report import ExportReport
 from harness.exports.stored_run import StoredRun, stored_runs
@@ -262,5 +263,5 @@ def test_numbers_that_json_lacks_are_never_written(finished: Path, tmp_path: Pat
     (run, *_) = stored_runs(finished)
     damaged = replace(run.record, stats=[replace(run.record.stats[0], mean=value)], directory=tmp_path / "r")
     exporter = EveryEvalEverExporter(EveryEvalEverOptions(), NOTHING)
-    with OutputFolder(tmp_path / "out") as folder, pytest.raises(ValueError, match="not JSON compliant"):
+    with OutputFolder(tmp_path / "out") as folder, pytest.raises(CannotHoldError, match="infinite or undefined"):
         exporter.export_run(StoredRun(damaged), folder, ExportReport())
