@@ -75,7 +75,7 @@ class _Scores:
 
 
 def earlier_variances(question: Question, runs: Iterable[RunRecord]) -> Earlier:
-    """Return the paired variances of all pairs of models that were asked a question in the same way.
+    """Return the paired variances of all pairs of models that were asked a question in the same way, by one prompt.
 
     Args:
         question: The question.
@@ -85,24 +85,25 @@ def earlier_variances(question: Question, runs: Iterable[RunRecord]) -> Earlier:
     if not question.averaged:  # the most frequent of eight answers says nothing of that of four
         known = [run for run in known if run.spec.samples == question.spec.samples]
     unusable: list[str] = []
-    pairs: list[tuple[_Scores, _Scores]] = []
+    pairs: list[tuple[tuple[str, _Scores], tuple[str, _Scores]]] = []
     for same in grouped(known, _settings).values():
         by_model = grouped(same, lambda run: run.model_key)
-        scores = [_scores(several, question, unusable) for _, several in sorted(by_model.items())]
-        pairs += combinations([one for one in scores if one.answers], 2)
+        scores = [(model, _scores(several, question, unusable)) for model, several in sorted(by_model.items())]
+        pairs += combinations([(model, found) for model, found in scores if found.answers], 2)
     if len(pairs) > MOST_PAIRS:
         pairs = derive_rng(0, f"pairs/{question.key}").sample(pairs, MOST_PAIRS)
-    found = [(one, other, _pair(one, other, question.scale)) for one, other in pairs]
-    usable = [(one, other, pair) for one, other, pair in found if pair is not None]
-    models = {id(scores) for one, other, _ in usable for scores in (one, other)}
-    return Earlier(tuple(pair for *_, pair in usable), len(models), tuple(unusable))
+    found = [({model, another}, _pair(one, other, question.scale)) for (model, one), (another, other) in pairs]
+    usable = [(models, pair) for models, pair in found if pair is not None]
+    models = {model for both, _ in usable for model in both}
+    return Earlier(tuple(pair for _, pair in usable), len(models), tuple(unusable))
 
 
 def _settings(run: RunRecord) -> str:
-    """Return how a question was asked; texts may follow from the part."""
+    """Return how a question was asked, with the variant of its prompt; texts may follow from the part."""
     settings = run_settings(run.spec).items()
     told = {name: value for name, value in settings if not (run.spec.parts and isinstance(value, str))}
-    return canonical([{name: value for name, value in told.items() if name not in SIZES}, run.spec.cluster])
+    asked = {name: value for name, value in told.items() if name not in SIZES}
+    return canonical([asked, run.spec.cluster, run.spec.prompt_description])
 
 
 def _scores(runs: Sequence[RunRecord], question: Question, unusable: list[str]) -> _Scores:

@@ -154,6 +154,11 @@ def _notes_of(need: Need) -> Iterator[str]:
     if need.by_samples:
         counts = ", ".join(f"{samples}: {count:,}" for samples, count in need.by_samples.items())
         yield f"{title}: instances needed, by number of samples of each: {counts}."
+    if need.needed is not None and need.question.prompts > 1:
+        yield (
+            f"{title}: asked by {need.question.prompts} prompts, for which these numbers hold. They do not count "
+            "differences between prompts, for which a comparison over three or more of them allows."
+        )
     if need.problem:
         yield sentence(f"{title}: {need.problem}")
     if need.unusable:
@@ -222,6 +227,7 @@ def _value(need: Need) -> dict[str, Any]:
         "scenario": question.spec.scenario.label,
         "adapter": question.spec.adapter.name,
         "metric": question.metric,
+        "prompts": question.prompts,
         "source": need.source,
         "pairs": need.pairs,
         "models": need.models,

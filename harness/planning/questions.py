@@ -41,6 +41,8 @@ class Question:
     """True if the score is the mean over an instance's answers, so that more of them make it more precise."""
     answers: int = 1
     """Answers of a model to each instance: samples, of all trials and repeats."""
+    prompts: int = 1
+    """Variants of the prompt by which each model is asked."""
     problem: str = ""
     """Why no number of instances can be given; '' if one can."""
 
@@ -120,6 +122,7 @@ def _question(
         titles.metric(name).scale,
         averaged=split_name(name, spec.samples)[1] is None,
         answers=answers_each(spec) * repeats,
+        prompts=len({runs[place].prompt_description for place in places}),
         problem=problem,
     )
 

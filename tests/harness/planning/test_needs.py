@@ -11,12 +11,15 @@ import numpy as np
 import pytest
 
 from harness.contracts.scales import PROPORTION
-from harness.contracts.specs import RunSpec
+from harness.contracts.specs import ChangedPrompt, RunSpec
 from harness.errors import HarnessError, PluginError
 from harness.planning.earlier import earlier_variances
 from harness.planning.needs import Need, Target, effective, needs
+from harness.planning.needs_tables import needs_table
 from harness.planning.questions import questions
+from harness.planning.sweep_needs import plan_sweep
 from harness.plugins.registry import Registry, default_registry
+from harness.plugins.titles import Titles
 from harness.runs.plan import Plan, Size
 from harness.statistics import detectable_difference, instances_needed, paired_variance
 from harness.storage.instance_scores import InstanceScores
@@ -119,6 +122,34 @@ def test_runs_asked_in_other_ways_are_not_paired(record: Record, registry: Regis
     again = record("hf:c", answers(3), settings={"max_train_instances": 5})
     (found,) = needed([one.spec], {0: plan(9_000)}, registry, [one, other, again])
     assert (found.pairs, found.models) == (1, 2)
+
+
+def variant(run: RunRecord, instructions: str) -> RunRecord:
+    changed = ChangedPrompt(original={"instructions": ""}, description=f"instructions {instructions}")
+    adapter = run.spec.adapter.model_copy(update={"arguments": {"instructions": instructions}})
+    return dataclasses.replace(
+        run, spec=run.spec.model_copy(update={"adapter": adapter, "prompt_variant": changed}), name=instructions
+    )
+
+
+@pytest.mark.parametrize("order", [(1, 2, 3), (3, 2, 1), (2, 3, 1)])
+def test_variants_of_a_prompt_are_paired_with_the_same_variant(
+    record: Record, registry: Registry, order: Sequence[int]
+) -> None:
+    """Two models that answer alike differ in nothing, whichever of their runs ended last."""
+    runs = [
+        variant(record(model, answers(prompt), finished=f"2025-01-01T00:00:0{time}+00:00"), f"prompt {prompt}")
+        for model, times in (("hf:a", (1, 2, 3)), ("hf:b", order))
+        for prompt, time in enumerate(times)
+    ]
+    plans = dict.fromkeys(range(6), plan(9_000))
+    (found,) = needed([run.spec for run in runs], plans, registry, runs)
+    same = paired_variance(answers(0), answers(0), PROPORTION)
+    assert (found.pairs, found.models, found.question.prompts) == (3, 2, 3)
+    assert found.variance == pytest.approx(same)
+    sweep = plan_sweep([run.spec for run in runs], plans, runs, Target(0.02), registry)
+    notes = [note.text for note in needs_table(sweep, Titles(registry)).notes]
+    assert [note for note in notes if "asked by 3 prompts, for which these numbers hold" in note]
 
 
 def test_a_run_without_examples_and_scores_is_named(record: Record, make_run: Record, registry: Registry) -> None:
