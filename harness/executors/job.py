@@ -19,7 +19,6 @@ import os
 import platform
 import secrets
 import shutil
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
@@ -38,7 +37,7 @@ from harness.executors.job_order import dealing_order, run_seconds
 from harness.installation import harness_version
 from harness.plugins.registry import Registry, default_registry
 from harness.progress.file import PROGRESS_FOLDER
-from harness.runs.provenance import plugin_files
+from harness.runs.provenance import plugin_files, recorded_command
 from harness.runs.settings import Settings
 from harness.storage.durable import make_folder, partial_path, put_in_place, writing
 
@@ -67,7 +66,7 @@ class Job:
     """Names its folder."""
     directory: Path = field(default_factory=Path.cwd)
     """The folder in which it was started; relative paths of models begin there."""
-    command: Sequence[str] = field(default_factory=lambda: tuple(sys.argv))
+    command: Sequence[str] = field(default_factory=lambda: tuple(recorded_command()))
     """The command that started it, which run.json names."""
 
     @property

@@ -10,10 +10,8 @@ from harness.contracts.specs import RunSpec
 from harness.errors import HarnessError
 from harness.exports.privacy import public, public_text
 from harness.exports.stored_run import StoredRun
+from harness.runs.provenance import OF_THIS_MACHINE
 from harness.storage.results import RunRecord
-
-_OF_THIS_MACHINE = ("host", "command", "workers")
-"""What the provenance says of the machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +34,7 @@ def public_run(run: StoredRun) -> PublicRun:
     for key in ("scenario", "perturbations", "metrics", "model"):
         written[key] = public(written[key])
     spec = RunSpec.model_validate({**written, "operational": {}, "judges_operational": {}})
-    provenance = {key: value for key, value in record.provenance.items() if key not in _OF_THIS_MACHINE}
+    provenance = {key: value for key, value in record.provenance.items() if key not in OF_THIS_MACHINE}
     name = f"{spec.name.removesuffix(spec.digest)}{record.spec.digest}"
     return PublicRun(
         run,

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import platform
+import re
 import sys
 from dataclasses import fields
 from datetime import UTC, datetime
@@ -22,6 +23,7 @@ from harness.costs.graphics_cards import graphics_cards
 from harness.errors import PluginError, reraise_interrupt
 from harness.inference.judge_pool import Judges
 from harness.installation import DISTRIBUTION, imported_module
+from harness.output.redaction import Redaction
 from harness.plugins.cell_source import cell_source, plain
 from harness.plugins.parameters import build
 from harness.plugins.registry import Registry
@@ -39,6 +41,12 @@ PACKAGES = (
     "scipy",
     "pydantic",
 )
+
+OF_THIS_MACHINE = ("host", "command", "workers")
+"""What the provenance says of the machine; it is neither published nor sent to trackers."""
+
+_SECRET = re.compile(r"\bhf_\w{8,}|(?<=://)[^/@\s]+(?=@)")
+"""Tokens of the Hub, and users with passwords in addresses, such as that of a tracker."""
 
 
 def now() -> str:
@@ -59,8 +67,23 @@ def environment() -> dict[str, Any]:
             "cpus": os.cpu_count(),
             **_graphics(),
         },
-        "command": [os.path.basename(sys.argv[0]), *sys.argv[1:]],
+        "command": recorded_command(),
     }
+
+
+def recorded_command() -> list[str]:
+    """Return the ``harness`` command that was called, without keys; of any other program only its name.
+
+    A program that calls ``harness.evaluate`` has arguments of its own, such as ``--hub_token``.
+    """
+    program, *arguments = sys.argv or [""]
+    path = Path(program)
+    if path.parts[-2:] == ("harness", "__main__.py"):  # python -m harness
+        path = path.parent
+    elif path.name not in ("harness", "harness.exe"):
+        return [path.name]
+    redact = Redaction(())
+    return [path.name, *(_SECRET.sub(redact.placeholder, redact(argument)) for argument in arguments)]
 
 
 def scenario_title(spec: RunSpec, registry: Registry) -> dict[str, Any]:
