@@ -11,6 +11,7 @@ from itertools import islice
 from typing import Any
 
 from harness import FinishedRun
+from harness.runs.provenance import OF_THIS_MACHINE
 
 STEP = "training_step"
 """The name of the axis of training steps."""
@@ -38,6 +39,14 @@ def tracker_run(run: FinishedRun) -> TrackerRun:
         name = run.model
     text = json.dumps(identity, sort_keys=True, ensure_ascii=False)
     return TrackerRun(hashlib.sha256(text.encode()).hexdigest()[:16], name, identity)
+
+
+def sent_record(run: FinishedRun) -> str:
+    """Return the run's run.json without the host, the command and the worker processes."""
+    record = json.loads((run.folder / "run.json").read_text("utf-8"))
+    for key in OF_THIS_MACHINE:
+        record["provenance"].pop(key, None)
+    return json.dumps(record, ensure_ascii=False, indent=2)
 
 
 def sample_table(run: FinishedRun, most: int) -> tuple[list[str], list[list[Any]]]:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
 from harness import FinishedRun, HarnessError, Listener, install_advice, listener
-from harness.trackers._tracker_runs import TrackerRun, file_name, sample_table, tracker_run
+from harness.trackers._tracker_runs import TrackerRun, file_name, sample_table, sent_record, tracker_run
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -23,6 +25,11 @@ _NAME = re.compile(r"[^\w\-. :/]")
 
 _LONGEST = 250
 """Longest name of a metric or parameter that every store accepts."""
+
+_LONGEST_TAG = 8_000
+"""Characters to which MLflow cuts a tag (MAX_TAG_VAL_LENGTH of mlflow.utils.validation)."""
+
+_RETRIES = "MLFLOW_HTTP_REQUEST_MAX_RETRIES"
 
 
 @listener("mlflow", source="https://mlflow.org/docs", needs="mlflow", install=install_advice("mlflow"))
@@ -50,8 +57,6 @@ class MlflowListener(Listener):
         from mlflow import MlflowClient
         from mlflow.exceptions import MlflowException
 
-        # Its own default is to try for minutes. What could not be sent can be sent later.
-        os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "3")
         try:
             self._client: MlflowClient = MlflowClient(tracking_uri=tracking_uri)
         except MlflowException as error:
@@ -66,6 +71,16 @@ class MlflowListener(Listener):
         self._runs: dict[str, str] = {}
 
     def run_ended(self, run: FinishedRun) -> None:
+        with _few_retries():
+            self._log(run)
+
+    def close(self) -> None:
+        with _few_retries():
+            for there in self._runs.values():
+                self._client.update_run(there, status="FINISHED")  # set_terminated prints
+        self._runs.clear()
+
+    def _log(self, run: FinishedRun) -> None:
         from mlflow.entities import Metric
 
         place = tracker_run(run)
@@ -82,25 +97,21 @@ class MlflowListener(Listener):
         for start in range(0, len(metrics), 1000):  # the most that a server takes at once
             self._client.log_batch(there, metrics=metrics[start : start + 1000])
         folder = f"runs/{file_name(run.name)}"
-        self._client.log_artifact(there, str(run.folder / "run.json"), folder)
+        self._client.log_text(there, sent_record(run), f"{folder}/run.json")
         if self._samples:
             columns, rows = sample_table(run, self._samples)
             self._log_table(there, f"{folder}/samples.json", {"columns": columns, "data": rows})
-
-    def close(self) -> None:
-        for there in self._runs.values():
-            self._client.update_run(there, status="FINISHED")  # set_terminated prints
-        self._runs.clear()
 
     def _log_table(self, there: str, path: str, table: dict[str, Any]) -> None:
         """Write a table as MLflow's pages show it; its own function needs pandas, and adds rows to those of before."""
         from mlflow.utils.mlflow_tags import MLFLOW_LOGGED_ARTIFACTS
 
         self._client.log_text(there, json.dumps(table, ensure_ascii=False), path)
-        known = json.loads(self._client.get_run(there).data.tags.get(MLFLOW_LOGGED_ARTIFACTS, "[]"))
+        known = _tables(self._client.get_run(there).data.tags.get(MLFLOW_LOGGED_ARTIFACTS, "[]"))
         entry = {"path": path, "type": "table"}
-        if entry not in known:
-            self._client.set_tag(there, MLFLOW_LOGGED_ARTIFACTS, json.dumps([*known, entry]))
+        text = json.dumps([*known, entry])
+        if entry not in known and len(text) <= _LONGEST_TAG:  # without an entry, a table is still an artifact
+            self._client.set_tag(there, MLFLOW_LOGGED_ARTIFACTS, text)
 
     def _open(self, place: TrackerRun, suite: str) -> str:
         experiment = self._experiment or self._find_experiment()
@@ -121,6 +132,32 @@ class MlflowListener(Listener):
         known = self._client.get_experiment_by_name(self._name)
         self._experiment = known.experiment_id if known else self._client.create_experiment(self._name)
         return self._experiment
+
+
+@contextmanager
+def _few_retries() -> Iterator[None]:
+    """Let MLflow try a request three times, unless the user has set a number; its own default takes minutes.
+
+    What could not be sent can be sent later. Afterwards the variable is as before: a Trainer's own callback for MLflow
+    reads it, too.
+    """
+    if _RETRIES in os.environ:
+        yield
+        return
+    os.environ[_RETRIES] = "3"
+    try:
+        yield
+    finally:
+        os.environ.pop(_RETRIES, None)
+
+
+def _tables(tag: str) -> list[Any]:
+    """Return the entries of the tag that lists tables; of a tag that was cut in two, none."""
+    try:
+        found = json.loads(tag)
+    except ValueError:
+        return []
+    return found if isinstance(found, list) else []
 
 
 def _name(text: str) -> str:

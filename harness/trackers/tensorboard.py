@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field
 
 from harness import FinishedRun, Listener, install_advice, listener
-from harness.trackers._tracker_runs import file_name, sample_table, tracker_run
+from harness.trackers._tracker_runs import file_name, sample_table, sent_record, tracker_run
 
 if TYPE_CHECKING:
     from tensorboardX import SummaryWriter
@@ -54,7 +54,7 @@ class TensorboardListener(Listener):
         for name, value in run.metrics().items():
             # TensorBoard takes any text as a name, but add_scalar, unlike add_text, replaces characters such as spaces.
             writer.file_writer.add_summary(Summary(value=[Summary.Value(tag=name, simple_value=value)]), step)
-        writer.add_text(f"{run.title}/run.json", _verbatim((run.folder / "run.json").read_text("utf-8")), step)
+        writer.add_text(f"{run.title}/run.json", _verbatim(sent_record(run)), step)
         columns, rows = sample_table(run, self._samples) if self._samples else ([], [])
         for place_in_run, row in enumerate(rows):
             shown = {column: value for column, value in zip(columns, row, strict=True) if value not in (None, "")}

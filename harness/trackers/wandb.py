@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field
 
 from harness import FinishedRun, HarnessError, Listener, install_advice, listener
-from harness.trackers._tracker_runs import STEP, TrackerRun, file_name, sample_table, tracker_run
+from harness.trackers._tracker_runs import STEP, TrackerRun, file_name, sample_table, sent_record, tracker_run
 
 if TYPE_CHECKING:
     from wandb import Run
@@ -67,7 +67,8 @@ class WandbListener(Listener):
             )
         there.log(metrics | ({STEP: run.step} if run.step is not None else {}))
         artifact = wandb.Artifact(file_name(run.name), type="harness-run")
-        artifact.add_file(str(run.folder / "run.json"), name="run.json")
+        with artifact.new_file("run.json", encoding="utf-8") as file:
+            file.write(sent_record(run))
         there.log_artifact(artifact)
 
     def close(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import struct
 from collections.abc import Iterator
 from pathlib import Path
@@ -76,6 +77,17 @@ def test_tensorboard_groups_scalars_and_texts_of_a_run_under_its_title(command: 
         assert "quiz (perturbations=[])/samples/0/text_summary" in tags
 
 
+def test_trackers_do_not_get_the_host_and_the_command(command: Harness, sweep: Path) -> None:
+    pytest.importorskip("tensorboardX")
+    command("run", "training.yaml", "--listener", "tensorboard:samples=0")
+    (other,) = (sweep / "tensorboard" / "training").glob("fake-other-*")
+    (text,) = (value.tensor.string_val[0] for _, value in _values(other) if "run.json" in value.tag)
+    record = json.loads(text)
+    assert record["spec"]["model"]["name"] == "fake:other"
+    assert not {"host", "command", "workers"} & record["provenance"].keys()
+    assert "versions" in record["provenance"]
+
+
 def _values(folder: Path) -> Iterator[tuple[Any, Any]]:
     from tensorboardX.proto.event_pb2 import Event
 
@@ -113,10 +125,66 @@ def test_mlflow_has_a_run_for_each_model_and_each_training(
     table = json.loads(Path(client.download_artifacts(other.info.run_id, place["path"])).read_text())
     assert len(table["data"]) == 20
     assert {"id", "input", "prediction", "score_exact_match"} <= set(table["columns"])
+    record = Path(client.download_artifacts(other.info.run_id, place["path"].replace("samples.json", "run.json")))
+    assert "host" not in json.loads(record.read_text())["provenance"]
     # What is sent again goes to the same runs.
     assert command("track", "--listener", f"mlflow:experiment=mine,tracking_uri={store}", "--again").code == 0
     assert runs()["small"].info.run_id == small
     assert len(runs()) == 2
+
+
+def test_the_list_of_tables_in_mlflow_stays_within_what_a_tag_may_hold(
+    command: Harness, sweep: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """MLflow's database cuts tags at 8,000 characters, as the tag of a long training with many checkpoints."""
+    mlflow = pytest.importorskip("mlflow")
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+    store = f"file://{sweep}/mlruns"
+    given = ("--listener", f"mlflow:tracking_uri={store}")
+    command("run", "training.yaml", *given)
+    client = mlflow.MlflowClient(tracking_uri=store)
+    key, place = "mlflow.loggedArtifacts", client.search_runs([_experiment(client)])[0].info.run_id
+
+    def sent_again(tag: str) -> str:
+        client.set_tag(place, key, tag)
+        tracked = command("track", *given, "--again")
+        assert tracked.code == 0, tracked.err
+        tags: dict[str, str] = client.get_run(place).data.tags
+        return tags[key]
+
+    full = json.dumps([{"path": "x" * 7_950, "type": "table"}])
+    assert sent_again(full) == full
+    (table, *_) = json.loads(sent_again(full[:4_000]))
+    assert table["path"].endswith("samples.json")
+
+
+def test_the_setting_of_mlflow_is_as_before(command: Harness, sweep: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A Trainer's own callback for MLflow reads it, too."""
+    mlflow = pytest.importorskip("mlflow")
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+    variable = "MLFLOW_HTTP_REQUEST_MAX_RETRIES"
+    seen = []
+    log = mlflow.MlflowClient.log_batch
+
+    def log_batch(*arguments: Any, **more: Any) -> Any:
+        seen.append(os.environ[variable])
+        return log(*arguments, **more)
+
+    monkeypatch.setattr(mlflow.MlflowClient, "log_batch", log_batch)
+    given = ("--listener", f"mlflow:tracking_uri=file://{sweep}/mlruns")
+    monkeypatch.delenv(variable, raising=False)
+    assert "Warning" not in command("run", "training.yaml", *given).err
+    assert seen == ["3", "3", "3"]
+    assert variable not in os.environ
+    monkeypatch.setenv(variable, "1")
+    command("track", *given, "--again")
+    assert seen[3:] == ["1", "1", "1"]
+    assert os.environ[variable] == "1"
+
+
+def _experiment(client: Any) -> str:
+    found: str = client.get_experiment_by_name("harness").experiment_id
+    return found
 
 
 def test_a_server_of_mlflow_that_cannot_be_reached_costs_no_run(
