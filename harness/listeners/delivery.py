@@ -10,12 +10,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
+from time import monotonic
 from types import TracebackType
 
 from harness.contracts.listeners import Listener
 from harness.contracts.plugins import Kind, ListenerDetails, Plugin
 from harness.contracts.specs import Component, RunSpec
-from harness.errors import HarnessError, reraise_interrupt
+from harness.errors import DataError, HarnessError, reraise_interrupt
 from harness.listeners.finished_runs import finished_run, run_titles
 from harness.listeners.resending import plugin_file, track_command
 from harness.listeners.sent import Sent, key_of
@@ -25,7 +26,10 @@ from harness.runs.sweep_state import SweepState
 from harness.storage.results import RunRecord, read_run
 
 INTERRUPT_SECONDS = 5.0
-"""Time that a listener has to send what it was given after an interrupt."""
+"""Time that listeners have to send what they were given, after an interrupt or when a time budget is used up."""
+
+_left_behind: dict[str, threading.Thread] = {}
+"""Threads that are still inside a listener, by its name, though their sweep has ended."""
 
 
 def open_listener(component: Component, registry: Registry) -> Listener:
@@ -61,11 +65,13 @@ class _Mailbox:
     """Keys of the runs that it was given and has not confirmed by closing."""
     new: int = 0
     """Number of runs that it was given."""
+    unreadable: list[str] = field(default_factory=list)
+    """For each run that could not be read: why."""
     failure: str = ""
     """What went wrong; empty if nothing did."""
     thread: threading.Thread | None = None
-    abandoned: bool = False
-    """True when the sweep no longer waits for it."""
+    abandoned: str = ""
+    """Why the sweep no longer waits for it; empty while it does."""
 
 
 class Deliveries:
@@ -82,6 +88,7 @@ class Deliveries:
         again: True to send runs that were sent before, too.
         suites: For the command that sends the rest: the suites that are sent; empty for all.
         plugins: For this command: the plugin files and folders that were loaded.
+        seconds_left: Returns what is left of a time budget, which bounds the wait for listeners; None without one.
 
     Raises:
         HarnessError: A listener cannot be used.
@@ -97,9 +104,10 @@ class Deliveries:
         again: bool = False,
         suites: Sequence[str] = (),
         plugins: Sequence[Path] = (),
+        seconds_left: Callable[[], float | None] = lambda: None,
     ) -> None:
         self._results_dir, self._again, self._registry = results_dir, again, registry
-        self._suites, self._plugins = suites, plugins
+        self._suites, self._plugins, self._seconds_left = suites, plugins, seconds_left
         self._titles: Mapping[str, str] = run_titles(specs) if listeners else {}
         self._boxes = [_Mailbox(one, open_listener(one, registry), Sent(results_dir, one)) for one in listeners]
         self._state: SweepState | None = None
@@ -124,14 +132,22 @@ class Deliveries:
             self._state.views.remove(self)
         for box in self._boxes:
             box.waiting.put(None)
-        try:
-            for box in self._boxes:
-                if box.thread is not None:
-                    box.thread.join(INTERRUPT_SECONDS if isinstance(error, KeyboardInterrupt) else None)
-                    box.abandoned = box.thread.is_alive()
-        except KeyboardInterrupt:
-            for box in self._boxes:
-                box.abandoned = box.thread is not None and box.thread.is_alive()
+        with suppress(KeyboardInterrupt):  # it ends the wait, not the program: the sweep is over
+            self._wait(interrupted=isinstance(error, KeyboardInterrupt))
+        for box in self._boxes:
+            if box.thread is not None and box.thread.is_alive():
+                left = self._seconds_left()
+                box.abandoned = "it was interrupted" if left is None or left > 0 else "the time budget is used up"
+                _left_behind[box.component.name] = box.thread
+
+    def _wait(self, *, interrupted: bool) -> None:
+        """Wait until the listeners have sent everything; not for long after an interrupt, or without time left."""
+        left = self._seconds_left() if self._boxes else None
+        seconds = INTERRUPT_SECONDS if interrupted else left
+        end = None if seconds is None else monotonic() + max(seconds, INTERRUPT_SECONDS)
+        for box in self._boxes:
+            if box.thread is not None:
+                box.thread.join(None if end is None else max(0.0, end - monotonic()))
 
     def changed(self, state: SweepState) -> None:
         """Do nothing: only runs that end count."""
@@ -151,11 +167,12 @@ class Deliveries:
         return {box.component.name: 0 if box.failure or box.abandoned else box.new for box in self._boxes}
 
     def notes(self) -> list[str]:
-        """Return a message for each listener that did not get all runs: why, and how to send the rest."""
-        return [self._note(box) for box in self._boxes if box.failure or box.abandoned]
+        """Return messages for each listener that did not get all runs: why, and how to send the rest."""
+        unreadable = [_unreadable_note(box) for box in self._boxes if box.unreadable]
+        return unreadable + [self._note(box) for box in self._boxes if box.failure or box.abandoned]
 
     def _note(self, box: _Mailbox) -> str:
-        why = box.failure or "it was interrupted"
+        why = box.failure or box.abandoned
         command = track_command(
             box.component,
             self._plugin(box),
@@ -165,27 +182,34 @@ class Deliveries:
             again=self._again,
         )
         return (
-            f"{box.component.name}: not all runs were sent: {why.rstrip('.')}. The results are complete. "
-            f"To send the rest: {command}"
+            f"{box.component.name}: not all runs were sent: {why.rstrip('.')}. The results of finished runs are "
+            f"complete. To send the rest: {command}"
         )
 
     def _plugin(self, box: _Mailbox) -> Plugin:
         return self._registry.get(Kind.LISTENER, box.component.name)
 
     def _deliver(self, box: _Mailbox) -> None:
+        if (before := _left_behind.pop(box.component.name, None)) is not None:
+            before.join()  # listeners of one kind may share a run of the tracker, and its library
         while (folder := box.waiting.get()) is not None:
-            self._attempt(box, lambda folder=folder: self._give(box, folder))  # type: ignore[misc]
+            if not box.abandoned:
+                self._attempt(box, lambda folder=folder: self._give(box, folder))  # type: ignore[misc]
         if box.failure:
             with suppress(Exception):  # what it has got may be of use; the failure is reported
                 box.listener.close()
         self._attempt(box, lambda: self._close(box))
 
     def _give(self, box: _Mailbox, folder: Path) -> None:
-        record = read_run(folder)
-        key = key_of(record)
-        if key in box.sent and not self._again:
+        try:
+            record = read_run(folder)
+            key = key_of(record)
+            if key in box.sent and not self._again:
+                return
+            box.listener.run_ended(finished_run(record, self._titles, self._registry))
+        except DataError as error:  # of this run's files: the next run may be fine
+            box.unreadable.append(str(error))
             return
-        box.listener.run_ended(finished_run(record, self._titles, self._registry))
         box.given.append(key)
         box.new += 1
 
@@ -202,6 +226,12 @@ class Deliveries:
         except BaseException as error:  # whatever a library raises; the sweep goes on
             reraise_interrupt(error)
             box.failure = str(error) if isinstance(error, HarnessError) else _brief(error, self._plugin(box))
+
+
+def _unreadable_note(box: _Mailbox) -> str:
+    count = len(box.unreadable)
+    what = "1 run was not sent" if count == 1 else f"{count} runs were not sent; the first"
+    return f"{box.component.name}: {what}: {box.unreadable[0]}"
 
 
 def _brief(error: BaseException, plugin: Plugin) -> str:

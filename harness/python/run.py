@@ -90,7 +90,13 @@ def execute(
     records: list[RunRecord] = []
     view = progress_view(state, sweep.runs, settings.results_dir) if options.get("progress", True) else nullcontext()
     deliveries = Deliveries(
-        sweep.listeners, registry, settings.results_dir, sweep.runs, suites=[sweep.suite], plugins=sweep.plugins
+        sweep.listeners,
+        registry,
+        settings.results_dir,
+        sweep.runs,
+        suites=[sweep.suite],
+        plugins=sweep.plugins,
+        seconds_left=(deadline or Deadline()).left,
     )
     executing = execute_job(Job(sweep.runs, settings, sweep.plugins), executor, registry, state)
     try:

@@ -30,6 +30,10 @@ class Deadline:
             raise HarnessError(f"time_budget must be a positive number of seconds, not {shown(seconds)}.")
         self._end = None if self.seconds is None else monotonic() + self.seconds
 
+    def left(self) -> float | None:
+        """Return the seconds that are left, at least 0; None without a limit."""
+        return None if self._end is None else max(0.0, self._end - monotonic())
+
     def check(self) -> None:
         """Raise TimeUp if the time is up."""
         if self._end is not None and monotonic() >= self._end:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import shlex
 import threading
+import time
 from functools import partial
 from pathlib import Path
 
@@ -126,7 +128,7 @@ def test_a_listener_that_fails_costs_no_run_and_gets_the_rest_later(
     (warning,) = [line for line in ran.err.splitlines() if line.startswith("Warning: notes")]
     line = LISTENERS.splitlines().index('            raise ConnectionError("no route to the server\\nmore lines")') + 1
     place = f"{folder.resolve() / plugin}:{line}"
-    assert f"ConnectionError: no route to the server ({place}). The results are complete." in warning
+    assert f"ConnectionError: no route to the server ({place}). The results of finished runs are complete." in warning
     assert "more lines" not in warning
     again = warning.partition("To send the rest: ")[2]
     assert again == "harness track small --plugin listeners.py --listener notes:fail_after=2"
@@ -217,6 +219,111 @@ def test_listeners_are_called_beside_the_sweep(command: Harness, folder: Path) -
     (folder / "beside.py").write_text(source)
     command("run", "sweep.yaml", "--plugin", "beside.py", "--listener", "notes")
     assert (folder / "thread").read_text() != threading.current_thread().name
+
+
+def test_a_damaged_run_does_not_keep_the_others_from_being_sent(command: Harness, folder: Path, plugin: str) -> None:
+    command("run", "sweep.yaml")
+    damaged, unreadable, *_ = sorted((folder / "results" / "small").iterdir())
+    (damaged / "examples.jsonl.gz").unlink()
+    tracked = command("track", "--plugin", plugin, "--listener", "notes")
+    assert (tracked.code, tracked.out) == (1, "notes: 3 of 4 runs sent.\n")
+    assert "Warning: notes: 1 run was not sent:" in tracked.err
+    assert f"{damaged.relative_to(folder)}/examples.jsonl.gz" in tracked.err
+    assert len(_runs(folder)) == 3
+    (unreadable / "examples.jsonl.gz").write_bytes(b"damaged")
+    tracked = command("track", "--plugin", plugin, "--listener", "notes", "--again")
+    assert tracked.out == "notes: 2 of 4 runs sent.\n"
+    assert "Warning: notes: 2 runs were not sent; the first:" in tracked.err
+    assert command("track", "--plugin", plugin, "--listener", "notes").out == "notes: 0 of 4 runs sent.\n"
+
+
+SLOW = '''\
+"""A listener that takes its time."""
+
+import time
+from pathlib import Path
+
+from harness import FinishedRun, Listener, listener
+
+
+@listener("slow", source="Made up.")
+class Slow(Listener):
+    """Waits for a file."""
+
+    def run_ended(self, run: FinishedRun) -> None:
+        self.write(f"begin {run.model}")
+        end = time.monotonic() + 30
+        while not Path("go").exists() and time.monotonic() < end:
+            time.sleep(0.02)
+        self.write(f"end {run.model}")
+
+    def close(self) -> None:
+        self.write("close")
+
+    def write(self, text: str) -> None:
+        with Path("log").open("a") as file:
+            file.write(text + "\\n")
+'''
+
+
+class Answers:
+    """A model in memory that takes a second for each answer, by a clock of its own."""
+
+    batch_size = 1
+
+    def __init__(self) -> None:
+        self.clock = 0.0
+
+    def generate(self, requests: list[object]) -> list[str]:
+        self.clock += 1.0
+        return ["Yes"] * len(requests)
+
+
+QUICK = {"scenario": "quiz", "max_train_instances": 0, "max_eval_instances": 2}
+
+
+@pytest.fixture
+def slow(folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    (folder / "slow.py").write_text(SLOW)
+    monkeypatch.setattr("harness.listeners.delivery.INTERRUPT_SECONDS", 0.2)
+    return ["slow.py", "quiz.yaml"]
+
+
+def test_a_time_budget_bounds_listeners_and_the_next_evaluation_waits_its_turn(
+    folder: Path, slow: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = itertools.chain([1.0], itertools.repeat(0.0))  # after the last run, and after the wait for the listener
+    evaluated = partial(harness.evaluate, plugins=slow, progress=False, listeners=["slow"])
+    runs = [QUICK, {**QUICK, "max_eval_instances": 3}]
+    started = time.monotonic()
+    with monkeypatch.context() as patch:
+        patch.setattr("harness.python.time_budget.Deadline.left", lambda _: next(left))
+        with pytest.warns(UserWarning, match="slow: not all runs were sent: the time budget is used up") as caught:
+            found = evaluated(Answers(), runs=runs, name="a", time_budget=600)
+    assert time.monotonic() - started < 15
+    assert not found.unfinished
+    assert "interrupted" not in " ".join(str(one.message) for one in caught)
+    # The listener is still inside its first run; it gets no second one, and none of the next evaluation meanwhile.
+    threading.Timer(1.0, (folder / "go").touch).start()
+    evaluated(Answers(), runs=[QUICK], name="b")
+    log = (folder / "log").read_text().splitlines()
+    assert log == ["begin live:a", "end live:a", "close", "begin live:b", "end live:b", "close"]
+
+
+def test_a_sweep_that_runs_out_of_time_says_so_of_its_listeners(
+    folder: Path, slow: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = Answers()
+    monkeypatch.setattr("harness.python.time_budget.monotonic", lambda: model.clock)
+    runs = [QUICK, {"scenario": "quiz", "max_train_instances": 0}]
+    with pytest.warns(UserWarning, match="slow:") as caught:
+        found = harness.evaluate(
+            model, runs=runs, plugins=slow, progress=False, listeners=["slow"], name="c", time_budget=5
+        )
+    (folder / "go").touch()
+    assert len(found.unfinished) == 1
+    (note,) = [str(one.message) for one in caught if str(one.message).startswith("slow:")]
+    assert "not all runs were sent: the time budget is used up. The results of finished runs are complete." in note
 
 
 def test_samples_of_private_data_are_not_sent(command: Harness, folder: Path, plugin: str) -> None:
