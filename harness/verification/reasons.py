@@ -12,6 +12,7 @@ from harness.answers.served_models import served_models
 from harness.contracts import Determinism, Response
 from harness.output.display import brief
 from harness.storage.results import RunRecord
+from harness.verification.parts import part
 
 MACHINE = ("system", "machine", "cpu", "gpus", "driver", "cuda", "cudnn", "threads")
 """What of the machine can change an answer."""
@@ -45,7 +46,7 @@ def environment_changes(recorded: Mapping[str, Any], present: Mapping[str, Any])
         recorded: A run's provenance.
         present: What :func:`harness.runs.provenance.environment` returns, with ``workers``.
     """
-    then, now = _part(recorded, "versions"), _part(present, "versions")
+    then, now = part(recorded, "versions"), part(present, "versions")
     yield from _changes({name: (then.get(name), now.get(name)) for name in (*then, *now)})
     machines = [_machine(recorded), _machine(present)]
     # Facts that the run did not record are not compared.
@@ -54,7 +55,7 @@ def environment_changes(recorded: Mapping[str, Any], present: Mapping[str, Any])
 
 def _machine(provenance: Mapping[str, Any]) -> dict[str, Any]:
     """Return what is known of the machine, or of the machines of a run's workers."""
-    found = dict(_part(provenance, "host"))
+    found = dict(part(provenance, "host"))
     for name in ("gpus", "driver", "cuda", "cudnn", "threads"):
         values = [worker[name] for worker in provenance.get("workers", []) if worker.get(name) is not None]
         if values:
@@ -74,7 +75,7 @@ def model_changes(recorded: Mapping[str, Any], fingerprint: Mapping[str, Any]) -
         recorded: A run's provenance.
         fingerprint: The model's fingerprint now.
     """
-    then = _part(_part(recorded, "model"), "fingerprint")
+    then = part(recorded, "model", "fingerprint")
     now = json.loads(json.dumps(dict(fingerprint)))
     for reason in _changes({name: (then.get(name), now.get(name)) for name in (*then, *now)}):
         yield Reason(f"{MODEL}{reason.what}", reason.then, reason.now)
@@ -87,8 +88,8 @@ def data_changes(recorded: Mapping[str, Any], present: Mapping[str, Any]) -> Ite
         recorded: A run's provenance.
         present: What the data's ``provenance()`` returns now.
     """
-    then, now = _part(recorded, "data"), json.loads(json.dumps(dict(present)))
-    files = [{one["path"]: one.get("sha256") for one in each.get("files") or []} for each in (then, now)]
+    then, now = part(recorded, "data"), json.loads(json.dumps(dict(present)))
+    files = [_digests(each.get("files")) for each in (then, now)]
     pairs = {name: (files[0].get(name), files[1].get(name)) for name in (*files[0], *files[1])}
     for reason in _changes(pairs):
         yield Reason(f"data file {reason.what}", reason.then, reason.now)
@@ -96,9 +97,15 @@ def data_changes(recorded: Mapping[str, Any], present: Mapping[str, Any]) -> Ite
         yield Reason(f"data {reason.what}", reason.then, reason.now)
 
 
+def _digests(files: Any) -> dict[str, Any]:
+    """Return the SHA-256 of each data file by its path; what does not describe a file is left out."""
+    described = [one for one in files if isinstance(one, Mapping)] if isinstance(files, list | tuple) else []
+    return {str(one.get("path")): one.get("sha256") for one in described}
+
+
 def definition_changes(recorded: Mapping[str, Any], present: Mapping[str, str]) -> Iterator[Reason]:
     """Yield the plugins whose files changed; their arguments are those of :func:`data_changes`."""
-    then = _part(recorded, "definitions")
+    then = part(recorded, "definitions")
     for reason in _changes({name: (then.get(name), present.get(name)) for name in (*then, *present)}):
         yield Reason(f"definition of {reason.what}", reason.then, reason.now)
 
@@ -145,11 +152,6 @@ def _shown(value: Any) -> str:
     if isinstance(value, str) and _DIGEST.fullmatch(value):
         return f"{value[:12]}…"
     return brief(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), 60)
-
-
-def _part(value: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    found = value.get(name)
-    return found if isinstance(found, Mapping) else {}
 
 
 def reason_values(reasons: Sequence[Reason]) -> list[dict[str, str]]:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from harness.contracts import Adapted, Example
 from harness.errors import DataError
@@ -19,6 +19,8 @@ from harness.seeds import derive_rng
 from harness.storage.encoding import decode_example, encode_example
 from harness.storage.example_files import EXAMPLES_FILE, example_lines
 from harness.storage.results import RunRecord
+
+_T = TypeVar("_T")
 
 Key = tuple[str, str | None, int, int, int]
 """A question: instance, perturbation, train trial, sample of a conversation, and how many before it were the same."""
@@ -53,10 +55,8 @@ class RecordedRun:
     def __init__(self, record: RunRecord, converses: bool) -> None:
         self._record, self._converses = record, converses
         self.questions: dict[Key, Question] = {}
-        for key, value in self._values():
-            if key not in self.questions:
-                requests = tuple(_digests(value))
-                self.questions[key] = Question(requests, _instance_digest(value), value.get("error") is not None)
+        for key, question in self._read(_question, lambda key: key not in self.questions):
+            self.questions[key] = question
 
     def draw(self, count: int, seed: int) -> list[Key]:
         """Return a random sample of the questions that have answers, in the order in which they were asked."""
@@ -69,12 +69,14 @@ class RecordedRun:
     def examples(self, keys: Sequence[Key]) -> dict[Key, list[tuple[Example, Mapping[str, float]]]]:
         """Return the examples of some questions, one for each sample, with their scores."""
         wanted: dict[Key, list[tuple[Example, Mapping[str, float]]]] = {key: [] for key in keys}
-        for key, value in self._values():
-            if key in wanted:
-                wanted[key].append((decode_example(value), value.get("scores", {})))
+        for key, scored in self._read(_scored, wanted.__contains__):
+            wanted[key].append(scored)
         return wanted
 
-    def _values(self) -> Iterator[tuple[Key, dict[str, Any]]]:
+    def _read(
+        self, decode: Callable[[dict[str, Any]], _T], is_wanted: Callable[[Key], bool]
+    ) -> Iterator[tuple[Key, _T]]:
+        """Yield what ``decode`` makes of the examples of some questions, in the file's order."""
         count = _Counting()
         number = 0
         try:
@@ -84,8 +86,10 @@ class RecordedRun:
                 sample = value.get("sample", 0)
                 first = self._converses or sample == 0
                 where = value["id"], value.get("perturbation"), value.get("trial", 0)
-                yield count.key(*where, sample if self._converses else 0, first), value
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+                key = count.key(*where, sample if self._converses else 0, first)
+                if is_wanted(key):
+                    yield key, decode(value)
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
             file = self._record.directory / EXAMPLES_FILE
             raise DataError(f"not an example ({error}).", file=file, row=number) from error
 
@@ -115,6 +119,14 @@ def question_of(adapted: Adapted) -> Question:
     example = Example(instance=adapted.instance, requests=adapted.requests)
     value = json.loads(_text(encode_example(example)))
     return Question(tuple(_digests(value)), _instance_digest(value), failed=False)
+
+
+def _question(value: Mapping[str, Any]) -> Question:
+    return Question(tuple(_digests(value)), _instance_digest(value), value.get("error") is not None)
+
+
+def _scored(value: Mapping[str, Any]) -> tuple[Example, Mapping[str, float]]:
+    return decode_example(value), {name: float(score) for name, score in value.get("scores", {}).items()}
 
 
 def _digests(value: Mapping[str, Any]) -> Iterator[bytes]:

@@ -17,6 +17,7 @@ from harness.errors import DataError, StrictJsonError, shown
 from harness.installation import DISTRIBUTION, harness_version
 from harness.runs.provenance import now
 from harness.storage.results import RunRecord
+from harness.verification.parts import part
 from harness.verification.results_files import is_inside
 
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
@@ -54,8 +55,7 @@ def _run(record: RunRecord) -> dict[str, Any]:
     if stat is not None:
         ends = None if stat.ci95 is None else [None if end is None else repr(end) for end in stat.ci95]
         result = {"metric": stat.metric, "mean": repr(stat.mean), "ci95": ends, "sampleSize": stat.count}
-    fingerprint = record.provenance.get("model", {}).get("fingerprint", {})
-    checkpoint = fingerprint.get("checkpoint") if isinstance(fingerprint, Mapping) else None
+    checkpoint = part(record.provenance, "model", "fingerprint").get("checkpoint")
     return {
         "suite": record.suite,
         "run": record.name,
