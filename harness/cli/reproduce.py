@@ -28,7 +28,7 @@ from harness.output.terminal import say
     "--allow",
     metavar="PERMISSION",
     multiple=True,
-    help="Permit what the run needs beyond asking a model: code_execution, remote_code or server. Repeatable.",
+    help="Permit what the run needs beyond asking a model: code_execution, remote_code, server or files. Repeatable.",
 )
 @options.as_json
 def reproduce_command(

@@ -23,6 +23,10 @@ def spec(model: Any = "fake:0", metric: Any = "exact_match", **more: Any) -> Run
     ("run", "permission"),
     [
         (spec(metric={"name": "pass_at_k", "allow_code_execution": True}), "code_execution"),
+        (spec(metric={"name": "judges", "all": [{"allow_code_execution": True}]}), "code_execution"),
+        (spec(scenario={"name": "quiz", "allow_code_execution": True}), "code_execution"),
+        (spec(adapter={"name": "generation", "allow_code_execution": True}), "code_execution"),
+        (spec(perturbations=[{"name": "typos", "allow_code_execution": True}]), "code_execution"),
         (spec({"name": "hf:org/model", "trust_remote_code": True}), "remote_code"),
         (spec(operational={"base_url": "http://203.0.113.1/v1"}), "server"),
         (spec({"name": "openai:x", "base_url": "https://127.0.0.1.example.org"}), "server"),
@@ -43,6 +47,40 @@ def test_each_needs_its_permission(run: RunSpec, permission: str) -> None:
     with pytest.raises(HarnessError, match=f"--allow {permission} "):
         check_permissions(run, ())
     check_permissions(run, {permission})
+
+
+@pytest.mark.parametrize("value", [True, 1, 1.0, "true", "yes", "on", "false", 0, [True]])
+def test_whatever_a_plugin_may_read_as_true_needs_permission(value: Any) -> None:
+    with pytest.raises(HarnessError, match="--allow code_execution "):
+        check_permissions(spec(metric={"name": "pass_at_k", "allow_code_execution": value}), ())
+
+
+@pytest.mark.parametrize("value", [False, None])
+def test_what_is_off_needs_no_permission(value: bool | None) -> None:
+    check_permissions(spec(metric={"name": "pass_at_k", "allow_code_execution": value}), ())
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        spec(operational={"log": ".bashrc"}),
+        spec({"name": "mine:x", "output_file": "notes.txt"}),
+        spec(metric={"name": "judge_score", "judge": {"name": "recorded", "file": "/etc/passwd"}}),
+        spec(perturbations=[{"name": "dialect", "mapping_file": "/etc/passwd"}]),
+        spec(scenario={"name": "published_file", "path": "/etc/passwd"}),
+        spec(scenario={"name": "published_file", "path": "../secret"}),
+    ],
+)
+def test_files_need_permission(run: RunSpec) -> None:
+    with pytest.raises(HarnessError, match=r"--allow files \(.* uses the file "):
+        check_permissions(run, ())
+    check_permissions(run, {"files"})
+
+
+@pytest.mark.parametrize("path", ["questions.jsonl", "./sub/questions.jsonl"])
+def test_data_in_the_data_folder_need_none(path: str) -> None:
+    check_permissions(spec(scenario={"name": "published_file", "path": path}), ())
+    check_permissions(spec({"name": "fake:0", "log": None}), ())
 
 
 @pytest.mark.parametrize("url", ["http://localhost:8000/v1", "http://127.0.0.1:1/v1", "http://[::1]/v1"])
