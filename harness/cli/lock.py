@@ -26,7 +26,7 @@ from harness.output.terminal import say
     "--allow",
     metavar="PERMISSION",
     multiple=True,
-    help="With --check, permit what the runs need: code_execution, remote_code or server. Repeatable.",
+    help="With --check, permit what the runs need: code_execution, remote_code, server or files. Repeatable.",
 )
 @options.as_json
 def lock_command(

@@ -25,10 +25,12 @@ from harness.plugins.registry import Registry
 from harness.runs.evaluation import open_scenario_data
 from harness.runs.provenance import definitions, environment, now
 from harness.storage.durable import write_whole, writing
+from harness.storage.example_files import check_examples, has_examples
 from harness.storage.regular_files import read_regular
-from harness.storage.results import RunRecord, read_run
+from harness.storage.results import RUN_FILE, RunRecord, read_run
 from harness.storage.run_schema import reasons
 from harness.verification.packages import Package, installed_packages, requirements
+from harness.verification.parts import part
 from harness.verification.permissions import check_permissions
 from harness.verification.reasons import Reason, definition_changes, environment_changes, model_changes
 
@@ -54,6 +56,8 @@ class LockedRun(BaseModel):
     """SHA-256 of what defines its plugins."""
     examples: str | None
     """SHA-256 of its examples; null if it has none."""
+    stats: str | None = None
+    """SHA-256 of its statistics; null in locks of earlier versions."""
 
 
 class Lock(BaseModel):
@@ -87,7 +91,7 @@ def make_lock(records: Sequence[RunRecord], wheels: Path | None = None) -> Lock:
         wheels: A folder with the wheels of packages, for their hashes.
 
     Raises:
-        DataError: The folder cannot be read.
+        DataError: The folder cannot be read, or a run's examples are not those that its run.json describes.
     """
     return Lock(
         written=now(),
@@ -189,16 +193,27 @@ def _file_changes(name: str, run: LockedRun, folder: Path) -> Iterator[Reason]:
         return
     if record.spec.identity != run.spec.identity:
         yield Reason(f"run {name}", f"settings {run.spec.digest}", f"settings {record.spec.digest}")
-    digest = None if record.examples is None else record.examples.sha256
-    if digest != run.examples:
-        yield Reason(f"run {name}", f"examples {(run.examples or 'none')[:12]}", f"examples {(digest or 'none')[:12]}")
+    then = f"examples {(run.examples or 'none')[:12]}"
+    try:
+        digest = _examples_digest(record)
+        if digest != run.examples:
+            yield Reason(f"run {name}", then, f"examples {(digest or 'none')[:12]}")
+    except DataError as error:
+        yield Reason(f"run {name}", then, str(error))
+    if run.stats is not None and run.stats != (stats := _stats_digest(record)):
+        yield Reason(f"run {name}", f"statistics {run.stats[:12]}", f"statistics {stats[:12]}")
 
 
 def _run_changes(run: LockedRun, registry: Registry, data_dir: Path | None, allow: Collection[str]) -> Iterator[Reason]:
     """Yield how model, data and plugins of a run differ from the locked ones; a failed run may have locked none."""
     spec = run.spec
+    try:
+        check_permissions(spec, allow)  # what follows builds the model and the judges that the lock names
+    except HarnessError as error:
+        yield Reason(spec.model.name, "there", f"cannot be checked: {error}")
+        return
     if run.model and spec.model.name.partition(":")[0] != IN_MEMORY:
-        yield from _model_changes(run, registry, allow)
+        yield from _model_changes(run, registry)
     if run.data:
         yield from _data_changes(run, registry, data_dir)
     models = Models(registry)
@@ -209,10 +224,9 @@ def _run_changes(run: LockedRun, registry: Registry, data_dir: Path | None, allo
         models.close()
 
 
-def _model_changes(run: LockedRun, registry: Registry, allow: Collection[str]) -> Iterator[Reason]:
+def _model_changes(run: LockedRun, registry: Registry) -> Iterator[Reason]:
     spec = run.spec
     try:
-        check_permissions(spec, allow)
         model = load_model(spec.configured_model, registry)
         try:
             fingerprint = dict(model.fingerprint())
@@ -237,18 +251,32 @@ def _data_changes(run: LockedRun, registry: Registry, data_dir: Path | None) -> 
 
 def _locked(record: RunRecord) -> LockedRun:
     provenance = record.provenance
-
-    def part(value: Any, name: str) -> dict[str, Any]:
-        found = value.get(name) if isinstance(value, Mapping) else None
-        return dict(found) if isinstance(found, Mapping) else {}
-
     return LockedRun(
         spec=record.spec,
-        model=part(part(provenance, "model"), "fingerprint"),
-        data=part(provenance, "data"),
+        model=dict(part(provenance, "model", "fingerprint")),
+        data=dict(part(provenance, "data")),
         definitions={key: str(value) for key, value in part(provenance, "definitions").items()},
-        examples=None if record.examples is None else record.examples.sha256,
+        examples=_examples_digest(record),
+        stats=_stats_digest(record),
     )
+
+
+def _examples_digest(record: RunRecord) -> str | None:
+    """Return the SHA-256 of a run's file of examples, None if it has none; what run.json claims is checked."""
+    if record.examples is None or not has_examples(record):
+        return None
+    check_examples(record)
+    return record.examples.sha256
+
+
+def _stats_digest(record: RunRecord) -> str:
+    """Return a digest of a run's statistics as run.json has them, so that later versions of the harness agree."""
+    file = record.directory / RUN_FILE
+    try:
+        stats = json.loads(read_regular(file))["stats"]
+    except (OSError, ValueError, KeyError, TypeError) as error:  # it was replaced since the record was read
+        raise DataError(f"cannot be read ({error}).", file=file) from error
+    return hashlib.sha256(json.dumps(stats, sort_keys=True).encode()).hexdigest()
 
 
 def _suites(specs: Sequence[RunSpec]) -> dict[str, str]:

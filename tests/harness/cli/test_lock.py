@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
 import zipfile
@@ -14,6 +15,7 @@ import pytest
 
 import harness as program
 from tests.harness.cli.conftest import Harness
+from tests.tiny_checkpoints import tokenizer, write_checkpoint
 
 LOCK = Path("results/harness.lock.json")
 
@@ -123,7 +125,81 @@ def test_runs_that_changed_or_are_gone_are_lines(harness: Harness, locked: dict[
     lines = check(harness)
     assert len(lines) == 2
     assert "no finished run here" in lines[0]
-    assert "examples 000000000000" in lines[1]
+    assert "not the examples that run.json describes" in lines[1]
+
+
+def test_results_that_were_edited_are_lines(harness: Harness, locked: dict[str, Any], folder: Path) -> None:
+    first, second = sorted((folder / "results" / "command-line").iterdir())
+    value = json.loads((first / "run.json").read_text())
+    value["stats"][0]["mean"] = 0.99
+    (first / "run.json").write_text(json.dumps(value))
+    content = gzip.decompress((second / "examples.jsonl.gz").read_bytes()).replace(b"Yes", b"No")
+    (second / "examples.jsonl.gz").write_bytes(gzip.compress(content))
+    lines = check(harness)
+    assert len(lines) == 2
+    assert lines[0].startswith(f"run command-line/{first.name}: statistics ")
+    assert lines[1].startswith(f"run command-line/{second.name}: examples ")
+    said = harness("lock", "results")
+    assert (said.code, said.out) == (2, "")
+    assert "not the examples that run.json describes" in said.err
+
+
+def test_examples_that_are_gone_are_a_line(harness: Harness, locked: dict[str, Any], folder: Path) -> None:
+    run = min((folder / "results" / "command-line").iterdir())
+    (run / "examples.jsonl.gz").unlink()
+    (line,) = check(harness)
+    assert line.startswith(f"run command-line/{run.name}: examples ")
+    assert line.endswith(" → examples none")
+    assert harness("lock", "results").code == 0
+    assert check(harness) == []
+
+
+def test_a_lock_without_digests_of_statistics_can_be_checked(harness: Harness, locked: dict[str, Any]) -> None:
+    changed(lambda lock: [run.pop("stats") for run in lock["runs"].values()])
+    assert check(harness) == []
+
+
+CODE = """\
+from transformers import LlamaConfig, LlamaForCausalLM
+
+open({file!r}, "w").close()
+
+
+class OwnConfig(LlamaConfig):
+    model_type = "own"
+
+
+class OwnModel(LlamaForCausalLM):
+    config_class = OwnConfig
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", ["fake:0", "live:model", "fake:0 without a fingerprint"])
+def test_a_lock_cannot_run_the_code_of_a_checkpoint(
+    harness: Harness, locked: dict[str, Any], folder: Path, model: str
+) -> None:
+    pytest.importorskip("torch")
+    checkpoint, ran = folder / "checkpoint", folder / "ran"
+    write_checkpoint(checkpoint, "llama", tokenizer())
+    config = json.loads((checkpoint / "config.json").read_text())
+    own = {"AutoConfig": "own_code.OwnConfig", "AutoModelForCausalLM": "own_code.OwnModel"}
+    (checkpoint / "config.json").write_text(json.dumps({**config, "model_type": "own", "auto_map": own}))
+    (checkpoint / "own_code.py").write_text(CODE.format(file=str(ran)))
+    judge = {"name": "llm", "model": {"name": f"hf:{checkpoint}", "trust_remote_code": True}}
+
+    def edit(lock: dict[str, Any]) -> None:
+        for run in lock["runs"].values():
+            run["spec"]["metrics"].append({"name": "toxicity", "judge": judge})
+            run["spec"]["model"] = {"name": model.partition(" ")[0]}
+            run["model"] = {} if " " in model else run["model"]
+
+    changed(edit)
+    refused = "cannot be checked: the run needs permissions"
+    assert any(refused in line and "--allow remote_code " in line for line in check(harness))
+    assert not ran.exists()
+    assert not any(refused in line for line in check(harness, "--allow", "remote_code"))
+    assert ran.exists()
 
 
 def test_a_lock_cannot_name_a_path_outside(harness: Harness, locked: dict[str, Any]) -> None:
