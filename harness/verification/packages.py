@@ -10,10 +10,13 @@ from collections.abc import Iterator, Mapping
 from importlib.metadata import Distribution, distributions
 from pathlib import Path, PurePosixPath
 from typing import Any
+from urllib.parse import quote
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from harness.errors import DataError
+from harness.output.redaction import shown_address
+from harness.verification.parts import part
 
 _OF_THE_MACHINE = frozenset({"INSTALLER", "REQUESTED", "RECORD", "direct_url.json"})
 """Files of a ``.dist-info`` folder that say how a package was installed, not what it is."""
@@ -35,7 +38,7 @@ class Package(BaseModel):
     if the package has no such list.
     """
     source: str | None = None
-    """Where it came from, if not from an index: a URL or a folder."""
+    """Where it came from, if not from an index: an address as pip takes it, with the commit but without credentials."""
     editable: bool = False
     """True if it is used from its source folder, so that its files can change."""
     archive_sha256: tuple[str, ...] = Field(default=())
@@ -67,18 +70,28 @@ def canonical(name: str) -> str:
 
 def _package(distribution: Distribution, archives: list[str]) -> Package:
     origin = _direct_url(distribution)
-    hashes = origin.get("archive_info", {}).get("hashes", {}) if isinstance(origin.get("archive_info"), dict) else {}
-    known = [*archives, *([hashes["sha256"]] if isinstance(hashes.get("sha256"), str) else [])]
-    url = origin.get("url")
+    sha256 = part(origin, "archive_info", "hashes").get("sha256")
     return Package(
         version=distribution.version,
         files_sha256=_files_digest(distribution),
-        source=url if isinstance(url, str) else None,
-        editable=bool(origin.get("dir_info", {}).get("editable"))
-        if isinstance(origin.get("dir_info"), dict)
-        else False,
-        archive_sha256=tuple(sorted(set(known))),
+        source=_source(origin),
+        editable=bool(part(origin, "dir_info").get("editable")),
+        archive_sha256=tuple(sorted({*archives, *([sha256] if isinstance(sha256, str) else [])})),
     )
+
+
+def _source(origin: Mapping[str, Any]) -> str | None:
+    """Return the address of a package for pip, with neither credentials nor query, which may be a signature."""
+    url, subdirectory = origin.get("url"), origin.get("subdirectory")
+    if not isinstance(url, str):
+        return None
+    source = shown_address(url)
+    if url.startswith("ssh://git@"):  # not a secret, and without it no login
+        source = source.replace("ssh://", "ssh://git@", 1)
+    vcs, commit = (part(origin, "vcs_info").get(name) for name in ("vcs", "commit_id"))
+    if isinstance(vcs, str) and isinstance(commit, str):
+        source = f"{quote(vcs)}+{source}@{quote(commit)}"
+    return f"{source}#subdirectory={quote(subdirectory)}" if isinstance(subdirectory, str) else source
 
 
 def _direct_url(distribution: Distribution) -> Mapping[str, Any]:
@@ -127,9 +140,14 @@ def requirements(packages: Mapping[str, Package]) -> Iterator[str]:
     """Yield the lines of a requirements file that installs the packages again.
 
     With hashes, pip wants them for all packages; where one is unknown, none is written, and a comment says so. Packages
-    that are used from a source folder are comments.
+    that are used from a source folder are comments. So are those from a local folder or file, unless their hashes are
+    written: pip would search for them in an index, where anyone can publish a package of that name.
     """
-    own = {name: package for name, package in packages.items() if not package.editable}
+    own = {
+        name: package
+        for name, package in packages.items()
+        if not package.editable and (package.archive_sha256 or not _is_local(package))
+    }
     lacking = [name for name, package in own.items() if not package.archive_sha256]
     yield "# The packages of the environment, written by `harness lock`."
     if lacking:
@@ -141,7 +159,14 @@ def requirements(packages: Mapping[str, Package]) -> Iterator[str]:
         if package.editable:
             yield f"# {name}=={package.version} is used from its source folder."
             continue
-        at = package.source
-        pinned = f"{name} @ {at}" if at and not at.startswith("file:") else f"{name}=={package.version}"
+        if _is_local(package) and (lacking or name not in own):
+            yield f"# {name}=={package.version} was installed from a local folder or file."
+            continue
+        at = None if _is_local(package) else package.source
+        pinned = f"{name} @ {at}" if at else f"{name}=={package.version}"
         hashes = [] if lacking else [f"    --hash=sha256:{digest}" for digest in package.archive_sha256]
         yield " \\\n".join([pinned, *hashes])
+
+
+def _is_local(package: Package) -> bool:
+    return package.source is not None and package.source.startswith("file:")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import subprocess
 import sys
 import zipfile
@@ -66,6 +67,56 @@ def test_pip_accepts_the_hashes_and_refuses_others(tmp_path: Path) -> None:
         options = "--dry-run", "--no-index", "--no-deps", "--require-hashes", "--find-links", tmp_path
         done = pip("install", *options, "-r", tmp_path / "requirements.txt")
         assert (done.returncode == 0) is fits, done.stderr
+
+
+def installed_from(tmp_path: Path, origin: object) -> Package:
+    """Return the package ``toy``, whose direct_url.json says where it came from."""
+    folder = tmp_path / "toy-1.0.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: toy\nVersion: 1.0\n")
+    (folder / "direct_url.json").write_text(json.dumps(origin))
+    return _package(PathDistribution(folder), [])
+
+
+GIT = {"vcs": "git", "commit_id": "0123abc", "requested_revision": "main"}
+
+
+@pytest.mark.parametrize(
+    ("origin", "source"),
+    [
+        ({"url": "https://example.org/r.git", "vcs_info": GIT}, "git+https://example.org/r.git@0123abc"),
+        (
+            {"url": "https://example.org/r.git", "vcs_info": GIT, "subdirectory": "a/b"},
+            "git+https://example.org/r.git@0123abc#subdirectory=a/b",
+        ),
+        ({"url": "ssh://git@example.org/r.git", "vcs_info": GIT}, "git+ssh://git@example.org/r.git@0123abc"),
+        ({"url": "https://me:secret@example.org/r.git", "vcs_info": GIT}, "git+https://example.org/r.git@0123abc"),
+        ({"url": "https://me:secret@example.org/p.zip", "archive_info": {}}, "https://example.org/p.zip"),
+        ({"url": "https://example.org/p.whl?token=secret#secret", "archive_info": {}}, "https://example.org/p.whl"),
+        (
+            {"url": "https://example.org/p.zip", "archive_info": None, "subdirectory": "a b\n#"},
+            "https://example.org/p.zip#subdirectory=a%20b%0A%23",
+        ),
+    ],
+)
+def test_a_source_is_for_pip_and_without_credentials(tmp_path: Path, origin: object, source: str) -> None:
+    package = installed_from(tmp_path, origin)
+    assert package.source == source
+    assert list(requirements({"toy": package}))[-1] == f"toy @ {source}"
+
+
+def test_a_local_package_is_not_searched_for_in_an_index(tmp_path: Path) -> None:
+    package = installed_from(tmp_path, {"url": "file:///home/me/toy", "dir_info": {}})
+    assert list(requirements({"toy": package}))[-1] == "# toy==1.0 was installed from a local folder or file."
+
+
+def test_a_local_wheel_is_pinned_if_its_hash_is_written(tmp_path: Path) -> None:
+    known = {"hashes": {"sha256": "a" * 64}}
+    package = installed_from(tmp_path, {"url": "file:///home/me/toy-1.0-py3-none-any.whl", "archive_info": known})
+    assert f"toy==1.0 \\\n    --hash=sha256:{'a' * 64}" in list(requirements({"toy": package}))
+    other = Package(version="2")  # without a hash, so that no hashes are written
+    lines = list(requirements({"other": other, "toy": package}))
+    assert lines[-2:] == ["other==2", "# toy==1.0 was installed from a local folder or file."]
 
 
 def test_what_an_installer_left_damaged_is_unknown(tmp_path: Path) -> None:
