@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean, median
@@ -98,9 +99,12 @@ def compare_examples(
         if differs := _answers_differ(old, new):
             texts = differs if texts == ("", "") else texts
             changed.append("answer")
-        own += _logprob_differences(old.responses, new.responses)
-        # The scores of equal answers can differ by the rounding of log-probabilities alone.
-        if _compare_scores(old_scores, new_scores, scores, SAME_SCORE if differs else tolerance):
+        rounding = list(_logprob_differences(old.responses, new.responses))
+        own += rounding
+        # Equal answers can have other scores because log-probabilities are rounded. Some scores use a text's
+        # log-probability, whose tokens' differences add up, and some its exponential, such as perplexity.
+        limit = 0.0 if differs else min(tolerance, math.expm1(min(math.fsum(rounding), 1.0)))
+        if _compare_scores(old_scores, new_scores, scores, limit):
             changed.append("score")
     logprobs.values += own
     if own and max(own) > tolerance:
@@ -164,7 +168,7 @@ def _compare_scores(
             continue
         change.before.append(old)
         change.after.append(new)
-        if abs(old - new) > max(SAME_SCORE, tolerance) * max(1.0, abs(old)):
+        if abs(old - new) > (SAME_SCORE + tolerance) * max(1.0, abs(old)):
             change.changed += 1
             any_changed = True
     for name in scores.keys() & before.keys() - after.keys():
