@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
@@ -40,23 +41,36 @@ def reproduce(
         data_dir: Folder with data sets (default: ``HARNESS_DATA_DIR``).
         plugins: Further plugins: files, folders, or decorated objects.
         allow: Permissions for what the run needs beyond asking a model: ``code_execution``, ``remote_code``,
-            ``server``.
+            ``server``, ``files``.
 
     Raises:
-        HarnessError: There is no such run, its files are damaged, its model or data are not here, or it needs a
-            permission.
+        HarnessError: An argument is not what it should be, there is no such run, its files are damaged, its model or
+            data are not here, or it needs a permission.
     """
-    if not isinstance(sample, int) or sample < 1:
+    if not _is_a(Integral, sample) or sample < 1:
         raise HarnessError(f"sample must be a whole number, at least 1, not {shown(sample)}.")
+    if not _is_a(Integral, seed):
+        raise HarnessError(f"seed must be a whole number, not {shown(seed)}.")
+    if tolerance is not None and not _is_a(Real, tolerance):
+        raise HarnessError(f"tolerance must be a number, not {shown(tolerance)}.")
+    for name, folder in (("run", run), ("data_dir", data_dir)):
+        if not isinstance(folder, str | os.PathLike) and (name == "run" or folder is not None):
+            raise HarnessError(f"{name} must be a folder, not {shown(folder)}.")
     path, data = Path(run), data_dir or os.environ.get(DATA_DIR)
     if not path.exists():
         raise DataError("there is no such run.", file=path)
+    if data and not Path(data).is_dir():
+        raise DataError(f"data_dir is {str(data)!r}, which is not a folder.")
     return reproduce_run(
         find_run(path),
         registry_with(listed(plugins, "plugins")),
-        sample=sample,
-        seed=seed,
-        data_dir=None if data is None else Path(data),
-        tolerance=tolerance,
+        sample=int(sample),
+        seed=int(seed),
+        data_dir=Path(data) if data else None,
+        tolerance=None if tolerance is None else float(tolerance),
         allow=listed(allow, "allow"),
     )
+
+
+def _is_a(kind: type, value: object) -> bool:
+    return isinstance(value, kind) and not isinstance(value, bool)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -9,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from harness.contracts import Determinism
-from harness.errors import DataError, HarnessError, ModelError
+from harness.contracts.models import IN_MEMORY
+from harness.errors import DataError, HarnessError, ModelError, shown
 from harness.inference.caching_model import CachingModel
 from harness.inference.judge_pool import Judges
 from harness.inference.model_pool import Models, load_model
@@ -125,13 +127,20 @@ def find_run(path: Path) -> RunRecord:
     """Return the record of a run, by its folder or its run.json.
 
     Raises:
-        DataError: There is no run, it cannot be read, or its settings do not match the digest in its name.
+        DataError: There is no run, it cannot be read, its model was evaluated in memory, or its settings do not match
+            the digest in its name.
     """
     record = read_run(path.parent if path.name == RUN_FILE else path)
     origin = record.provenance.get("origin")
     if isinstance(origin, Mapping) and origin:
         program = origin.get("program", "another program")
         raise DataError(f"imported from {program}, so it cannot be asked again here.", file=record.directory / RUN_FILE)
+    if record.spec.model.name.partition(":")[0] == IN_MEMORY:
+        raise DataError(
+            f"its model, {shown(record.spec.model.name)}, was evaluated in memory by harness.evaluate, so it cannot be "
+            "asked again here.",
+            file=record.directory / RUN_FILE,
+        )
     if record.name != record.spec.name:
         raise DataError(
             f"its settings were edited: they belong to the run {record.spec.name!r}, not to {record.name!r}.",
@@ -163,9 +172,11 @@ def reproduce_run(
         allow: Permissions for what run.json wants beyond asking a model: see :func:`check_permissions`.
 
     Raises:
-        HarnessError: The run has no answers, its examples are damaged, its model or data are not here, or running it
-            needs a permission.
+        HarnessError: The tolerance is negative or not finite, the run has no answers, its examples are damaged, its
+            model or data are not here, or running it needs a permission.
     """
+    if tolerance is not None and not 0 <= tolerance < math.inf:
+        raise HarnessError(f"tolerance must be a finite number, at least 0, not {tolerance:g}.")
     spec = record.spec
     if record.examples is None:
         why = f": {record.error}" if record.error else "."

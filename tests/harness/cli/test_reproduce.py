@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -112,8 +113,20 @@ def test_a_method_about_the_order_is_asked_again_without_scores(harness: Harness
 def test_the_model_is_asked_and_not_the_cache(harness: Harness, folder: Path) -> None:
     run = finished(harness, folder, {}, {"name": "fake:1", "log": "asked"})
     before = len(Path("asked").read_text().splitlines())
-    found(harness, run, "--sample", "5", code=0)
+    found(harness, run, "--sample", "5", "--allow", "files", code=0)
     assert len(Path("asked").read_text().splitlines()) == before + 5
+
+
+def test_a_foreign_record_cannot_append_to_a_file(harness: Harness, folder: Path) -> None:
+    run = finished(harness, folder, {})
+    value = json.loads((run / "run.json").read_text())
+    value["spec"]["operational"] = {"log": "profile"}
+    (run / "run.json").write_text(json.dumps(value))
+    (folder / "profile").write_text("mine")
+    said = harness("reproduce", str(run), "--plugin", "quiz.yaml")
+    assert said.code == 2
+    assert "--allow files (the model uses the file profile)" in said.err
+    assert (folder / "profile").read_text() == "mine"
 
 
 def test_the_report_can_be_read(harness: Harness, folder: Path) -> None:
@@ -184,6 +197,30 @@ def test_other_versions_and_machines_are_reasons(harness: Harness, folder: Path)
     assert reasons.keys() == {"numpy", "gpus"}
     assert reasons["numpy"]["then"] == "1.0"
     assert reasons["gpus"] == {"what": "gpus", "then": "NVIDIA H100", "now": "none"}
+
+
+@pytest.mark.parametrize("files", [["x"], "x", 3, [{"path": ["x"]}], [{"sha256": "0"}], {"path": "x"}])
+def test_odd_descriptions_of_data_are_no_obstacle(harness: Harness, folder: Path, files: object) -> None:
+    run = finished(harness, folder, {})
+    value = json.loads((run / "run.json").read_text())
+    value["provenance"]["data"]["files"] = files
+    (run / "run.json").write_text(json.dumps(value))
+    reasons = [one["what"] for one in found(harness, run, "--sample", "3", code=0)["reasons"]]
+    assert "data file ./quiz/valid.jsonl" in reasons
+
+
+@pytest.mark.parametrize("scores", [None, "x", {"exact_match": "x"}, {"exact_match": None}])
+def test_odd_scores_are_one_message(harness: Harness, folder: Path, scores: object) -> None:
+    run = finished(harness, folder, {})
+    lines = gzip.decompress((run / "examples.jsonl.gz").read_bytes()).splitlines()
+    content = gzip.compress(b"\n".join([json.dumps({**json.loads(lines[0]), "scores": scores}).encode(), *lines[1:]]))
+    (run / "examples.jsonl.gz").write_bytes(content)
+    value = json.loads((run / "run.json").read_text())
+    value["examples"]["sha256"] = hashlib.sha256(content).hexdigest()
+    (run / "run.json").write_text(json.dumps(value))
+    said = harness("reproduce", str(run), "--plugin", "quiz.yaml")
+    assert (said.code, said.out, len(said.err.splitlines())) == (2, "", 1)
+    assert "not an example" in said.err
 
 
 def test_errors_of_the_model_count_as_changes(harness: Harness, folder: Path) -> None:
@@ -321,5 +358,57 @@ def test_a_program_can_reproduce_a_run(harness: Harness, folder: Path) -> None:
     assert (result.same, result.sample, result.population) == (True, 4, 20)
     with pytest.raises(package.HarnessError, match="no such run"):
         package.reproduce("nowhere")
-    with pytest.raises(package.HarnessError, match="at least 1"):
-        package.reproduce(run, sample=0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ({"sample": 0}, "sample must be a whole number, at least 1"),
+        ({"sample": True}, "sample must be a whole number, at least 1"),
+        ({"sample": 2.0}, "sample must be a whole number, at least 1"),
+        ({"seed": "a"}, "seed must be a whole number"),
+        ({"tolerance": "0.1"}, "tolerance must be a number"),
+        ({"tolerance": -0.1}, "tolerance must be a finite number, at least 0"),
+        ({"tolerance": float("nan")}, "tolerance must be a finite number, at least 0"),
+        ({"tolerance": float("inf")}, "tolerance must be a finite number, at least 0"),
+        ({"data_dir": "nowhere"}, "data_dir is 'nowhere', which is not a folder"),
+        ({"data_dir": 5}, "data_dir must be a folder, not 5"),
+        ({"allow": "server"}, "allow must be a list"),
+    ],
+)
+def test_a_wrong_argument_is_an_error_before_the_model_is_asked(
+    harness: Harness, folder: Path, arguments: dict[str, Any], expected: str
+) -> None:
+    import harness as package
+
+    run = finished(harness, folder, {}, {"name": "fake:0", "log": "asked"})
+    Path("asked").unlink()
+    with pytest.raises(package.HarnessError, match=expected):
+        package.reproduce(run, plugins=["quiz.yaml"], **{"allow": ["files"], **arguments})
+    assert not Path("asked").exists()
+
+
+def test_a_run_that_is_not_a_path_is_an_error() -> None:
+    import harness as package
+
+    with pytest.raises(package.HarnessError, match="run must be a folder, not 5"):
+        package.reproduce(5)  # type: ignore[arg-type]
+
+
+def test_a_tolerance_that_is_not_a_number_is_refused(harness: Harness, folder: Path) -> None:
+    said = harness("reproduce", str(finished(harness, folder, {})), "--plugin", "quiz.yaml", "--tolerance", "nan")
+    assert (said.code, said.out) == (2, "")
+    assert "tolerance must be a finite number" in said.err
+
+
+def test_a_model_in_memory_cannot_be_asked_again(harness: Harness, folder: Path) -> None:
+    import harness as package
+
+    class Parrot:
+        def generate(self, requests: Any) -> list[str]:
+            return ["Yes" for _ in requests]
+
+    package.evaluate(Parrot(), runs=["quiz"], plugins=["quiz.yaml"], progress=False)
+    said = harness("reproduce", str(only_run(folder)), "--plugin", "quiz.yaml")
+    assert said.code == 2
+    assert "was evaluated in memory" in said.err
