@@ -33,14 +33,18 @@ def sign_command(folder: Path | None, key: Path | None, new_key: Path | None) ->
     harness sign --new-key signing.key
     harness sign results --key signing.key
     """  # noqa: D301 - click wants the character itself
+    from harness.verification.keys import PASSPHRASE
     from harness.verification.keys import new_key as write_new_key
     from harness.verification.signing import sign_results
 
     if new_key is not None:
         if folder is not None or key is not None:
             raise click.UsageError("--new-key only writes a key; sign with it in a second command.")
-        public = write_new_key(new_key, _new_passphrase())
-        say(f"{new_key}: the private key. Keep it secret.")
+        passphrase = _new_passphrase()
+        public = write_new_key(new_key, passphrase)
+        say(f"{new_key}: the private key{'' if passphrase else ', not encrypted'}. Keep it secret.")
+        if not passphrase:
+            say(f"To encrypt a new key, set {PASSPHRASE} or enter a passphrase.")
         say(f"{public}: the public key. Give it to those who verify.")
         return
     if folder is None or key is None:

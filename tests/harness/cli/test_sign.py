@@ -202,6 +202,29 @@ def test_a_key_is_private_and_never_overwritten(harness: Harness, signed: Path) 
     assert harness("sign", "--new-key", "k").code == 2  # its public key is there
 
 
+def test_a_new_key_that_is_not_encrypted_says_so(
+    harness: Harness, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("HARNESS_SIGNING_PASSPHRASE", raising=False)
+    monkeypatch.setattr("sys.stdin", io.StringIO())  # no terminal
+    said = harness("sign", "--new-key", "plain")
+    assert said.code == 0
+    assert "plain: the private key, not encrypted." in said.out
+    assert "HARNESS_SIGNING_PASSPHRASE" in said.out
+    monkeypatch.setenv("HARNESS_SIGNING_PASSPHRASE", "open sesame")
+    assert "not encrypted" not in harness("sign", "--new-key", "locked").out
+
+
+@pytest.mark.parametrize("model", [None, {}, {"fingerprint": None}, {"fingerprint": {"checkpoint": ["x"]}}])
+def test_a_run_of_another_program_can_be_signed(harness: Harness, signed: Path, model: object) -> None:
+    file = one_run(signed) / "run.json"
+    value = json.loads(file.read_text())
+    value["provenance"]["model"] = model
+    file.write_text(json.dumps(value))
+    assert harness("sign", "results", "--key", "k").code == 0
+    assert harness("verify", "results", "--key", "k.pub").code == 0
+
+
 def test_an_encrypted_key_needs_its_passphrase(harness: Harness, signed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HARNESS_SIGNING_PASSPHRASE", "open sesame")
     harness("sign", "--new-key", "locked")
