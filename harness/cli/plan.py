@@ -95,12 +95,10 @@ def plan_command(
 
 
 def _earlier(results_dir: Path) -> list[RunRecord]:
-    """Return the runs of the results folder; none if there is no folder and none was named."""
-    from click.core import ParameterSource
-
+    """Return the runs of the results folder; none if there is no folder, since a plan comes before the first run."""
     from harness.storage.results import find_runs
 
-    source = click.get_current_context().get_parameter_source("results_dir")
-    if source == ParameterSource.DEFAULT and not results_dir.is_dir():
-        return []
-    return find_runs(results_dir)
+    if results_dir.exists():
+        return find_runs(results_dir)
+    say(f"There are no earlier runs, because {results_dir} does not exist.", err=True)
+    return []

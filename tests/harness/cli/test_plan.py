@@ -33,6 +33,18 @@ def test_without_earlier_runs_it_gives_a_bound_and_asks_no_model(harness: Harnes
     assert not (folder / "asked").exists()
 
 
+def test_a_named_results_folder_need_not_exist_before_the_first_run(
+    harness: Harness, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = harness("plan", "sweep.yaml", "--results-dir", "later", "--format", "json")
+    assert said.code == 0
+    assert [one["source"] for one in json.loads(said.out)["scenarios"]] == ["bound"]
+    assert "later does not exist" in said.err
+    monkeypatch.setenv("HARNESS_RESULTS_DIR", "later")
+    assert found(harness, "sweep.yaml")["scenarios"][0]["source"] == "bound"
+    assert not (folder / "later").exists()
+
+
 def test_a_difference_that_can_be_shown_names_the_limit_and_scales_what_is_asked(harness: Harness) -> None:
     value = found(
         harness, "-r", "quiz", "-m", "fake:0", "--plugin", "quiz.yaml", "--detect", "0.8", "--agreement", "0.15"
@@ -156,7 +168,7 @@ def test_gpus_add_hours(harness: Harness, folder: Path) -> None:
             ("sweep.yaml", "--metric", "exact_mach"),
             "no metric gives the score 'exact_mach'. Did you mean 'exact_match'?",
         ),
-        (("sweep.yaml", "--results-dir", "nowhere"), "nowhere is not a results folder"),
+        (("sweep.yaml", "--results-dir", "quiz.yaml"), "'quiz.yaml' is a file"),
         (("sweep.yaml", "--gpu", "h100"), "--gpu needs the number of GPUs"),
         (("nowhere.yaml",), "nowhere.yaml"),
         ((), "name a sweep file"),
