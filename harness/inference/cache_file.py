@@ -6,6 +6,7 @@ its readable answers are kept. A file that is deleted or replaced while it is op
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import sqlite3
@@ -144,6 +145,11 @@ class CacheFile:
 
     def error(self, what: str, error: Exception) -> CacheError:
         """Return an error that names the file and says ``what`` happened to it."""
+        if _forbidden(error, self.path):
+            return CacheError(
+                f"the response cache {self.path} cannot be written ({error}). Change the permissions of its folder, or "
+                "choose another folder for results, or for the cache alone (HARNESS_CACHE_DIR)."
+            )
         return CacheError(
             f"the response cache {self.path} {what} ({error}). If the disk is full, make room and run the same "
             "command again: every answer that was stored is still there."
@@ -240,6 +246,16 @@ def _identity(path: Path) -> Identity | None:
     except OSError:
         return None
     return status.st_dev, status.st_ino
+
+
+def _forbidden(error: Exception, path: Path) -> bool:
+    """Return whether an error says that the file or its folder may not be written."""
+    if isinstance(error, OSError):
+        return error.errno in (errno.EACCES, errno.EPERM, errno.EROFS)
+    # SQLite gives the same codes for other reasons, such as a file that was moved.
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    refused = code in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY)
+    return refused and not all(os.access(place, os.W_OK) for place in (path.parent, path) if place.exists())
 
 
 def _set_journal(database: sqlite3.Connection, mode: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import json
 import shutil
@@ -14,7 +15,7 @@ import pytest
 
 from harness import Completion, Response
 from harness.inference.cache import ResponseCache
-from harness.inference.cache_file import FILE_NAME, cache_file
+from harness.inference.cache_file import FILE_NAME, CacheError, cache_file
 from harness.storage.file_systems import NETWORK, file_system_type, network_file_system
 from tests.harness.cli.conftest import Harness, folder, harness
 
@@ -225,3 +226,15 @@ def test_scoring_again_finds_a_judges_answers_in_the_named_folder(
     assert harness("score", str(run), "--cache-dir", "local").code == 0
     assert (folder / "asked").read_text() == asked
     assert not (folder / "results" / FILE_NAME).exists()
+
+
+def test_a_folder_that_may_not_be_written_is_not_taken_for_a_full_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def forbidden(*_: object, **__: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", str(tmp_path))
+
+    monkeypatch.setattr(Path, "mkdir", forbidden)
+    with pytest.raises(CacheError, match=r"cannot be written \(.*Permission denied") as caught:
+        ResponseCache(tmp_path / "results" / FILE_NAME)
+    assert "disk is full" not in str(caught.value)
