@@ -12,7 +12,7 @@ from harness.contracts import Scale
 from harness.contracts.specs import Component, RunSpec
 from harness.errors import DataError, HarnessError, MetricError, did_you_mean
 from harness.leaderboard.columns import agreed
-from harness.leaderboard.model_names import model_names, model_of
+from harness.leaderboard.model_names import endings_of, model_names, model_of
 from harness.leaderboard.paired_scores import (
     Answers,
     AnswersByTrial,
@@ -197,7 +197,8 @@ def compare_models(
 
     Args:
         runs: The runs to look through.
-        first: A model's name as tables show it or as sweeps have it; with its arguments where several have the name.
+        first: A model's name as tables show it or as sweeps have it, or an ending of that; with its arguments where
+            several have the name.
         second: Another's.
         metric: The score; each scenario's main metric by default.
         registry: As in :func:`compare_runs`.
@@ -399,9 +400,11 @@ def _by_question(runs: Sequence[RunRecord], model: str, names: Mapping[str, str]
 
     The newest of several equal runs counts.
     """
-    named = [run for run in runs if model == model_of(run, names)] or [
-        run for run in runs if model == run.spec.settings.display_name or _is_named(run.spec.model, model)
-    ]
+    named = (
+        [run for run in runs if model == model_of(run, names)]
+        or [run for run in runs if model == run.spec.settings.display_name or _is_named(run.spec.model, model)]
+        or [run for run in runs if model in endings_of(run.spec.model.name)]
+    )
     labels = sorted({run.spec.model.label for run in named})
     if not named:
         hint = did_you_mean(model, {*names.values(), *(run.spec.model.label for run in runs)})

@@ -1,7 +1,8 @@
 """Names of models in tables: their display names, else the shortest endings of their names that tell them apart.
 
 ``hf:/data/checkpoints/run-3/step-100`` and ``hf:/data/checkpoints/run-4/step-100`` are *run-3/step-100* and
-*run-4/step-100*; without the second, the first is *step-100*. Settings are shown where models differ in nothing else.
+*run-4/step-100*; without the second, the first is *step-100*. A model in memory has the name that its program gave it,
+however short. Settings are shown where models differ in nothing else.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
+from harness.contracts.models import IN_MEMORY
 from harness.contracts.specs import RunSpec
 from harness.leaderboard.cells import imported_from
 from harness.leaderboard.columns import canonical, grouped
@@ -62,6 +64,12 @@ def backend_of(run: RunRecord) -> str:
     return run.spec.model.name.partition(":")[0]
 
 
+def endings_of(name: str) -> list[str]:
+    """Return the endings of the identifier in ``backend:identifier``, in whole parts of its path, shortest first."""
+    parts = name.partition(":")[2].rstrip("/").split("/")
+    return ["/".join(parts[-size:]) for size in range(1, len(parts) + 1)]
+
+
 def _endings(names: Iterable[str]) -> dict[str, str]:
     """Return the shortest telling ending of each ``backend:identifier`` that no other has."""
     every = {name: [*_ends(name), name] for name in names}
@@ -71,9 +79,11 @@ def _endings(names: Iterable[str]) -> dict[str, str]:
 
 def _ends(name: str) -> list[str]:
     """Return the endings of an identifier, the shortest first, that have enough letters to be a name."""
-    parts = name.partition(":")[2].rstrip("/").split("/")
-    ends = ["/".join(parts[-size:]) for size in range(1, len(parts) + 1)]
-    return list(dict.fromkeys(end for end in ends if len(_LETTER.findall(end)) >= _LETTERS))
+    ends = endings_of(name)
+    named = [end for end in ends if len(_LETTER.findall(end)) >= _LETTERS]
+    if name.startswith(f"{IN_MEMORY}:") and ends[-1]:
+        named.append(ends[-1])
+    return list(dict.fromkeys(named))
 
 
 def _with_settings(name: str, specs: Sequence[RunSpec], endings: Mapping[str, str]) -> list[str]:

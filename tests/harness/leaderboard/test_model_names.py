@@ -30,6 +30,10 @@ def named(make_run: Any, *models: Any, **changes: Any) -> list[str]:
         (["openai:o1"], ["openai:o1"]),
         (["hf:/models/7b"], ["models/7b"]),
         (["hf:/a/b/model/"], ["model"]),
+        (["live:ab", "live:m-1", "live:3"], ["ab", "m-1", "3"]),
+        (["live:ab", "hf:/models/ab"], ["ab", "models/ab"]),
+        (["live:runs/1", "live:runs/tiny"], ["runs/1", "tiny"]),
+        (["live:o1x", "live:fake:0", "fake:0"], ["o1x", "live:fake:0", "fake:0"]),
     ],
 )
 def test_the_shortest_ending_that_no_other_has(make_run: Any, models: list[str], names: list[str]) -> None:
@@ -56,7 +60,7 @@ def test_a_display_name_is_taken_as_it_is(make_run: Any) -> None:
 PARTS = st.text(st.sampled_from("ab/:1"), max_size=8)
 
 
-@given(st.lists(st.tuples(st.sampled_from(["hf", "fake"]), PARTS, st.sampled_from([None, 1, "1"])), max_size=6))
+@given(st.lists(st.tuples(st.sampled_from(["hf", "fake", "live"]), PARTS, st.sampled_from([None, 1, "1"])), max_size=6))
 def test_different_models_have_different_names(make_run: Any, models: list[tuple[str, str, Any]]) -> None:
     specs = [{"name": f"{backend}:{name}", **({} if x is None else {"x": x})} for backend, name, x in models]
     names = model_names([make_run(spec, "quiz", 0.5) for spec in specs])
