@@ -38,12 +38,15 @@ from harness.contracts.plugins import (
     ScenarioDetails,
     Source,
 )
-from harness.errors import PluginError
+from harness.errors import PluginError, shown
 
 PLUGIN_API_VERSION = "1.0"
 """The version of the plugin API, *major.minor*."""
 
 ATTRIBUTE = "__harness_plugin__"
+
+_NAME = re.compile(r"\w[\w.-]*")
+"""What sweeps can name: ``mmlu:subject=anatomy`` has a name before the colon."""
 
 T = TypeVar("T", bound=Callable[..., Any])
 
@@ -56,6 +59,9 @@ def _origin(target: Callable[..., Any]) -> str:
 
 
 def _attach(kind: Kind, name: str, source: str, details: Details | None, role: str = "") -> Callable[[T], T]:
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise PluginError(f"{shown(name)} cannot be the name of a {kind}: use letters, digits, '_', '-' and '.' only.")
+
     def decorate(target: T) -> T:
         plugin = Plugin(kind, name, target, inspect.getdoc(target) or "", source, _origin(target), details, role=role)
         setattr(target, ATTRIBUTE, plugin)

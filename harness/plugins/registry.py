@@ -39,6 +39,8 @@ class Problem:
     """The plugin, and where it is declared."""
     reason: str
     """What is wrong with it."""
+    taken: bool = False
+    """True if it is defined in memory and has the name of another."""
 
     def __str__(self) -> str:
         return f"{self.plugin}: {self.reason}"
@@ -279,8 +281,11 @@ class Registry:
         if known.file is not None and known.file == entry.file and known.plugin is None:
             known.plugin, known.origin = entry.plugin, entry.origin
         elif known.origin != entry.origin:
-            known.refused = f"is registered twice, in {known.origin} and in {entry.origin}. Rename one of them."
-            self.problems.append(Problem(f"{kind} {name!r}", known.refused))
+            in_memory = entry.file is None
+            advice = "Rename yours; in a notebook, also delete the old definition with `del`."
+            advice = advice if in_memory else "Rename one of them."
+            known.refused = f"is registered twice, in {known.origin} and in {entry.origin}. {advice}"
+            self.problems.append(Problem(f"{kind} {name!r}", known.refused, in_memory))
 
     def _add(self, plugin: Plugin, file: _File | None) -> None:
         from harness.plugins.forms import check_form

@@ -16,7 +16,7 @@ from harness.costs.runtimes import load_runtimes
 from harness.errors import DataError, HarnessError, did_you_mean, shown
 from harness.inference.cache_file import cache_file
 from harness.plugins.registry import Registry
-from harness.python.plugins import files_of, listed
+from harness.python.plugins import check_names, files_of, listed, unnoticed_changes
 from harness.runs.settings import DATA_DIR, Settings, results_folder
 from harness.sweeps.load import Overrides, Sweep, find_sweep, load_sweep, sweep_from_program
 
@@ -113,6 +113,7 @@ def read_sweep(
 
     Raises:
         SpecError: There are errors in it; all are reported at once.
+        PluginError: A plugin of the program has the name of another.
         HarnessError: Neither or both of a sweep and runs are given.
     """
     if (sweep is None) == (runs is None):
@@ -120,6 +121,7 @@ def read_sweep(
         raise HarnessError(f"give a sweep (a file, the name of one, or a mapping), or runs=[…]{end}")
     if runs is not None and not models:
         raise HarnessError("runs need models, for example models=['hf:openai-community/gpt2'].")
+    check_names(registry)
     overrides: Overrides = {
         "plugins": files_of(options.get("plugins", ())),
         "suite": options.get("suite"),
@@ -141,7 +143,8 @@ def read_sweep(
         found, _ = load_sweep(find_sweep(os.fspath(sweep)), registry=registry, **overrides)
     else:
         raise HarnessError(f"a sweep is a file, the name of one, or a mapping, not {shown(sweep)}.")
-    for message in (*found.warnings, *(f"Not usable: {problem}" for problem in registry.problems)):
+    problems = (f"Not usable: {problem}" for problem in registry.problems)
+    for message in (*found.warnings, *problems, *unnoticed_changes(found.runs, registry)):
         warnings.warn(str(message), stacklevel=3)
     return found
 
@@ -211,4 +214,5 @@ def _plain(value: Any, name: str) -> Any:
     try:
         return json.loads(json.dumps(value, default=encoded, allow_nan=False))
     except (TypeError, ValueError, RecursionError) as error:
-        raise HarnessError(f"{name}: only what YAML can hold is allowed, not {error}.") from None
+        advice = " To evaluate a model in memory, use harness.evaluate." if name == "models" else ""
+        raise HarnessError(f"{name}: only what YAML can hold is allowed, not {error}.{advice}") from None

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from harness.contracts.plugins import Plugin
+from harness.contracts.plugins import Kind, Plugin
+from harness.contracts.specs import RunSpec
 from harness.errors import HarnessError, PluginError, shown
+from harness.plugins.cell_source import unnoticed
 from harness.plugins.decorators import ATTRIBUTE
 from harness.plugins.registry import Registry, default_registry
+from harness.runs.provenance import plugin_files
 
 
 def registry_with(plugins: Sequence[Any] = ()) -> Registry:
@@ -46,6 +49,34 @@ def _add(plugin: Plugin, registry: Registry) -> None:
         registry.add(plugin)
     except PluginError as error:
         raise PluginError(f"{plugin.kind} {plugin.name!r} ({plugin.origin}): {error}") from None
+
+
+def check_names(registry: Registry) -> None:
+    """Refuse plugins of the program whose names others have: what such a name means would be a guess.
+
+    Raises:
+        PluginError: There are some.
+    """
+    if twice := [str(problem) for problem in registry.problems if problem.taken]:
+        raise PluginError("\n".join(twice))
+
+
+def unnoticed_changes(runs: Iterable[RunSpec], registry: Registry) -> Iterator[str]:
+    """Yield a sentence for each plugin without a file that uses values of which no digest can be made."""
+    used: dict[tuple[Kind, str], None] = {}
+    for spec in runs:
+        used |= {(Kind.SCENARIO, spec.scenario.name): None, (Kind.ADAPTER, spec.adapter.name): None}
+        used |= {(Kind.PERTURBATION, part.name): None for part in spec.perturbations}
+        used |= {(Kind.METRIC, part.name): None for part in spec.configured_metrics}
+    for kind, name in used:
+        plugin = registry.find(kind, name)
+        if plugin is None or plugin.target is None or plugin_files(plugin):
+            continue
+        if names := unnoticed(plugin.target):
+            yield (
+                f"{kind} {name!r} uses {', '.join(names)}. Changes of such values are not noticed: if you change one, "
+                "repeat finished runs with force=True."
+            )
 
 
 def objects_of(plugins: Sequence[Any]) -> list[Any]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import replace
 from typing import Any, Unpack
@@ -13,6 +14,7 @@ from harness.executors.execution import execute_job
 from harness.executors.job import Job
 from harness.leaderboard.sweep_notes import abridged, sweep_notes
 from harness.listeners.delivery import Deliveries
+from harness.output.display import counted
 from harness.plugins.registry import Registry
 from harness.python.notebook import progress_view
 from harness.python.options import AnyPath, Entry, Options, check_options, read_settings, read_sweep
@@ -26,6 +28,8 @@ from harness.storage.durable import make_folder
 from harness.storage.results import RunRecord
 from harness.sweeps.executor_keys import ExecutorKeys, LocalKeys
 from harness.sweeps.load import Sweep
+
+_NUMBER = re.compile(r"\d[\d,.]*")
 
 
 def run(
@@ -126,5 +130,17 @@ def _warn(records: Sequence[RunRecord], registry: Registry) -> None:
         first = f"{failed[0].name}: {failed[0].error}"
         text = f"{len(failed)} of {len(records)} runs failed; runs() of the results has each error. The first: {first}"
         warnings.warn(text, stacklevel=4)
-    for note in sweep_notes(records, registry):
+    for note in _merged(sweep_notes(records, registry), records):
         warnings.warn(note, stacklevel=4)
+
+
+def _merged(notes: Iterable[str], records: Sequence[RunRecord]) -> Iterator[str]:
+    """Yield notes; of a model's notes that differ only in their run and in numbers, the first, with their number."""
+    models = {record.name: record.spec.model_label for record in records}
+    alike: dict[tuple[str, str], list[str]] = {}
+    for note in notes:
+        run = max((name for name in models if name in note), key=len, default="")
+        kind = note.replace(run, "") if run else note
+        alike.setdefault((models.get(run, ""), _NUMBER.sub("", kind) if run else kind), []).append(note)
+    for first, *others in alike.values():
+        yield f"{first} Likewise in {counted(len(others), 'other run')}." if others else first

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from harness.plugins.cell_source import cell_source, plain
+from harness.plugins.cell_source import cell_source, plain, unnoticed
 
 CELL = '''\
 import re
@@ -91,3 +91,75 @@ def test_a_list_that_contains_itself_is_not_plain() -> None:
     assert plain([own, {"a": {2}}]) == "list(list(1), dict(list('a', set(2))))"
     own.append(own)
     assert plain(own) is None
+
+
+VALUES = """\
+import functools, re, threading
+from collections import deque
+import numpy as np
+import pandas as pd
+
+class Settings:
+    def __init__(self, k):
+        self.k, self.inner = k, {"values": [np.array([k])]}
+
+held = VALUE
+
+def target(example):
+    return held
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("np.array([1.0])", "np.array([9.0])"),
+        ("np.array([1.0])", "np.array([1.0], dtype=np.float32)"),
+        ("np.array(['a'], dtype=object)", "np.array(['b'], dtype=object)"),
+        ("{'a': np.zeros(1000)}", "{'a': np.r_[np.zeros(999), 1]}"),
+        ("pd.Series([1.0])", "pd.Series([9.0])"),
+        ("pd.DataFrame({'a': ['x']})", "pd.DataFrame({'a': ['y']})"),
+        ("functools.partial(float, 1)", "functools.partial(float, 9)"),
+        ("functools.partial(float, 1)", "functools.partial(int, 1)"),
+        ("Settings(1)", "Settings(2)"),
+        ("[Settings(1)]", "[Settings(2)]"),
+        ("Settings(1).__init__", "Settings(2).__init__"),
+        ("deque([1])", "deque([2])"),
+        ("(lambda: 1, lambda: 2)", "(lambda: 1, lambda: 3)"),
+        ("functools.cache(lambda: 1)", "functools.cache(lambda: 2)"),
+        ("re.compile('a' * 300)", "re.compile('a' * 301)"),
+        ("len", "max"),
+    ],
+)
+def test_a_change_of_a_value_that_is_used_is_seen(before: str, after: str) -> None:
+    one, same, other = (defined(VALUES.replace("VALUE", value), kept=False) for value in (before, before, after))
+    assert cell_source(one) == cell_source(same) == cell_source(one) != cell_source(other)
+    assert unnoticed(one) == []
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "threading.Lock()",
+        "{'a': Settings(threading.Lock())}",
+        "(one for one in [1])",
+        "type('Own', (), {'__reduce_ex__': lambda *_: 1 / 0})()",
+        "list(range(200_000))",
+    ],
+)
+def test_a_value_whose_changes_cannot_be_seen_is_named(value: str) -> None:
+    target = defined(VALUES.replace("VALUE", value))
+    assert unnoticed(target) == ["held"]
+    assert "held =" not in cell_source(target)
+
+
+def test_weights_are_not_read() -> None:
+    torch = pytest.importorskip("torch")
+    target = defined(VALUES.replace("VALUE", "None"))
+    target.__globals__["held"] = torch.nn.Linear(1, 1)
+    assert unnoticed(target) == ["held"]
+
+
+def test_attributes_are_not_taken_for_values_of_the_same_name() -> None:
+    source = VALUES.replace("VALUE", "threading.Lock()").replace("return held", "return example.held")
+    assert unnoticed(defined(source)) == []

@@ -6,7 +6,7 @@ import re
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from textwrap import dedent
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 
@@ -106,6 +106,12 @@ def test_a_name_registered_twice_is_refused_and_names_both_origins(tmp_path: Pat
         assert "one.py" in message
         assert "two.py" in message
         assert "always_one" in message
+
+
+@pytest.mark.parametrize("name", ["bad name!", "", "a:b", "a,b", "-a", "a\n", 3])
+def test_a_name_that_no_sweep_could_write_is_refused_at_the_decorator(name: Any) -> None:
+    with pytest.raises(PluginError, match="cannot be the name of a metric: use letters, digits"):
+        metric(name, category="accuracy", source="Made up.")
 
 
 def test_names_are_apart_by_kind(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import json
 import subprocess
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import ModuleType
@@ -17,7 +17,7 @@ import pytest
 
 import harness
 from harness import Example, metric
-from harness.errors import HarnessError, SpecError
+from harness.errors import HarnessError, PluginError, SpecError
 from tests.harness.cli.conftest import Harness, folder
 from tests.harness.cli.conftest import harness as command
 
@@ -121,6 +121,21 @@ def test_what_is_to_be_known_of_answers_is_a_warning(folder: Path) -> None:
         harness.run(runs=["quiz"], models=["fake:0,decline_every=7"], plugins=["quiz.yaml"], max_declined=1)
 
 
+class Unreadable:
+    """Chooses no option."""
+
+    def generate(self, requests: Sequence[Any]) -> list[str]:
+        return ["?" for _ in requests]
+
+
+def test_a_models_warnings_that_differ_in_their_run_are_one(folder: Path) -> None:
+    run = {"scenario": "sample_multiple_choice", "adapter": "multiple_choice_joint"}
+    runs = [{**run, "max_eval_instances": limit} for limit in (3, 4, 5)]
+    with pytest.warns(UserWarning, match="nothing could be read from .* Likewise in 2 other runs") as caught:
+        harness.evaluate(Unreadable(), runs=runs, name="unreadable", progress=False)
+    assert len(caught) == 1
+
+
 def test_nothing_is_warned_of_otherwise(folder: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
@@ -148,6 +163,11 @@ MISTAKES: list[tuple[Callable[[], object], type[Exception], list[str]]] = [
     (lambda: harness.run(runs="quiz", models=["fake:0"]), HarnessError, ["runs must be a list, not 'quiz'"]),
     (lambda: harness.run(3), HarnessError, ["not 3"]),  # type: ignore[arg-type]
     (lambda: harness.run({**SWEEP, "runs": [object()]}), HarnessError, ["only what YAML can hold", "<object object"]),
+    (
+        lambda: harness.run(runs=["quiz"], models=[object()]),  # type: ignore[list-item]
+        HarnessError,
+        ["models: only what YAML can hold", "To evaluate a model in memory, use harness.evaluate"],
+    ),
     (lambda: harness.run(SWEEP, data_dir="nope"), HarnessError, ["data_dir is 'nope', which is not a folder"]),
     (
         lambda: harness.run(SWEEP, results_dir="quiz.yaml"),
@@ -200,6 +220,61 @@ def test_a_broken_plugin_of_the_program_is_a_warning(folder: Path, monkeypatch: 
     with pytest.warns(UserWarning, match="Not usable: metric 'two_arguments'"):
         results = harness.run(SWEEP, progress=False)
     assert set(results.runs()["status"]) == {"ok"}
+
+
+@metric("exact_match", category="accuracy", source="Made up.")
+def another_exact_match(example: Example) -> float:
+    """Has the name of a metric that comes with the harness."""
+    return 1.0
+
+
+@pytest.mark.parametrize("metrics", [["exact_match"], ["quasi_exact_match"]])
+def test_a_name_that_is_taken_is_an_error_that_names_both_places(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, metrics: list[str]
+) -> None:
+    module = ModuleType(another_exact_match.__module__)
+    module.another_exact_match = another_exact_match  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "__main__", module)
+    with pytest.raises(PluginError, match=r"metric 'exact_match': is registered twice.*Rename yours") as caught:
+        harness.run(runs=[{"scenario": "quiz", "metrics": metrics}], models=["fake:0"], plugins=["quiz.yaml"])
+    assert "exact_match.py" in str(caught.value)
+    assert "test_run.py" in str(caught.value)
+    assert not (folder / "results").exists()
+
+
+NOTEBOOK = """\
+import harness, json, threading, warnings
+import numpy as np
+
+held = np.array([1.0])
+lock = threading.Lock()
+
+@harness.metric("held_value", category="efficiency", source="Made up.")
+def held_value(example: harness.Example) -> float:
+    "A value of the notebook."
+    with lock:
+        return float(held[0])
+
+def mean():
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        runs = [{"scenario": "quiz", "metrics": ["exact_match", "held_value"]}]
+        results = harness.run(runs=runs, models=["fake:0"], plugins=["quiz.yaml"], progress=False)
+    messages = [str(warning.message) for warning in caught]
+    return results.stats().query("metric == 'held_value'")["mean"].tolist(), messages
+
+before = mean()
+held[0] = 9.0
+print(json.dumps([before, mean()]))
+"""
+
+
+def test_a_value_of_a_notebook_that_has_changed_repeats_its_runs_or_is_named(folder: Path) -> None:
+    said = subprocess.run([sys.executable, "-"], input=NOTEBOOK, capture_output=True, text=True, check=True)
+    (before, warned), (after, _) = json.loads(said.stdout)
+    assert (before, after) == ([1.0], [9.0])
+    (warning,) = warned
+    assert warning.startswith("metric 'held_value' uses lock. Changes of such values are not noticed")
 
 
 CELL = """\
