@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Collection, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from harness.annotation.people import people_sections
-from harness.errors import DataError, did_you_mean
+from harness.errors import DataError, HarnessError, did_you_mean, shown
 from harness.leaderboard.cells import main_stat
 from harness.leaderboard.checkpoint_table import curve_records
 from harness.leaderboard.model_names import model_names
@@ -24,7 +25,8 @@ from harness.leaderboard.tables import (
     stats_of,
 )
 from harness.output.display import counted
-from harness.output.html import as_html, shown
+from harness.output.html import as_html
+from harness.output.html import shown as escaped
 from harness.output.result_table import ResultTable
 from harness.plugins.registry import Registry
 from harness.python.columns import COMPARISON, CURVES, LEADERBOARD, PROMPTS, RUNS, SAMPLES, SIGNAL, STATS
@@ -60,6 +62,7 @@ class Results:
 
     Raises:
         DataError: The folder is not one of results.
+        HarnessError: An argument has another type.
     """
 
     def __init__(
@@ -71,6 +74,8 @@ class Results:
         only: Collection[tuple[str, str]] | None = None,
         unfinished: Sequence[str] = (),
     ) -> None:
+        if path is not None and not isinstance(path, str | os.PathLike):
+            raise HarnessError(f"path must be a folder of results, not {_short(path)}.")
         self.path = results_folder(path)
         self.suites = (
             None if suites is None else (suites,) if isinstance(suites, str) else tuple(listed(suites, "suites"))
@@ -139,13 +144,13 @@ class Results:
         """
         return frame(signal_of(self.records(), self._registry).records, SIGNAL, to)
 
-    def stats(self, run: str | None = None, *, to: Library = "pandas") -> Frame:
+    def stats(self, run: str | os.PathLike[str] | None = None, *, to: Library = "pandas") -> Frame:
         """Return a data frame with a row for each statistic of a run, or of all runs.
 
         The numbers are those of ``harness stats --format csv``.
 
         Args:
-            run: Name of the run, or ``suite/name``; None for all.
+            run: Name of the run, ``suite/name``, or its folder; None for all.
             to: Library of the data frame.
 
         Raises:
@@ -157,7 +162,8 @@ class Results:
     def compare(self, first: str, second: str, metric: str | None = None, *, to: Library = "pandas") -> Frame:
         """Return a data frame with the paired comparison of two models, or of two runs, on the instances of both.
 
-        The numbers are those of ``harness compare --format csv``.
+        The numbers are those of ``harness compare --format csv``. What cannot be compared has no row; a warning says
+        why.
 
         Args:
             first: A model, as tables show it or as sweeps name it; or the name of a run.
@@ -168,15 +174,18 @@ class Results:
         Raises:
             HarnessError: There is no such model or run, they cannot be compared, or the library is not installed.
         """
-        return frame(self.comparison_table(first, second, metric).records, COMPARISON, to)
+        table = self.comparison_table(first, second, metric)
+        if problems := table.value["problems"]:
+            warnings.warn("\n".join(["not compared:", *map(str, problems)]), stacklevel=2)
+        return frame(table.records, COMPARISON, to)
 
-    def samples(self, run: str | None = None, *, to: Library = "pandas") -> Frame:
+    def samples(self, run: str | os.PathLike[str] | None = None, *, to: Library = "pandas") -> Frame:
         """Return a data frame with a row for each example of a run, or of all runs: input, prompt, answer, scores.
 
         A run that failed before it wrote examples has no rows.
 
         Args:
-            run: Name of the run, or ``suite/name``; None for all.
+            run: Name of the run, ``suite/name``, or its folder; None for all.
             to: Library of the data frame.
 
         Raises:
@@ -215,21 +224,28 @@ class Results:
                 warn_set_aside(error)
         return found
 
-    def record(self, run: str) -> RunRecord:
+    def record(self, run: str | os.PathLike[str]) -> RunRecord:
         """Return the record of a run.
 
         Args:
-            run: Its name, or ``suite/name``.
+            run: Its name, ``suite/name``, or its folder.
 
         Raises:
             DataError: There is no such run, or several suites have one.
+            HarnessError: It is neither a text nor a path.
         """
+        if not isinstance(run, str | os.PathLike):
+            raise HarnessError(f"run must be the name of a run or its folder, not {_short(run)}.")
+        run = os.fspath(run)
         records = {f"{record.suite}/{record.name}": record for record in self.records()}
         found = [name for name, record in records.items() if run in (name, record.name)]
+        if not found and run:  # a folder, from which a program may see it by another path
+            place = Path(run).absolute().resolve()
+            found = [name for name, record in records.items() if record.directory.absolute().resolve() == place]
         if len(found) > 1:
             raise DataError(f"several suites have a run {run!r}; name one of: {' or '.join(found)}.")
         if not found:
-            hint = did_you_mean(str(run), [record.name for record in records.values()])
+            hint = did_you_mean(run, [record.name for record in records.values()])
             hint = hint if hint.startswith("Did") else "runs() lists all runs."  # their names have commas
             raise DataError(f"there is no run {run!r} in {self.path}. {hint}")
         return records[found[0]]
@@ -244,6 +260,9 @@ class Results:
 
     def comparison_table(self, first: str, second: str, metric: str | None = None) -> ResultTable:
         """Return a comparison as ``harness compare`` shows it; arguments and errors are those of :meth:`compare`."""
+        for given in (first, second):
+            if not isinstance(given, str):
+                raise HarnessError(f"a model or a run is compared by its name, not {_short(given)}.")
         records = self.records()
         known = {name for record in records for name in (record.name, f"{record.suite}/{record.name}")}
         named = [name for name in (first, second) if name in known]
@@ -281,8 +300,15 @@ class Results:
     def _repr_html_(self) -> str:
         """Return the leaderboard for a notebook, with a link to the web site if there is one."""
         page = self.path / SITE / "index.html"
-        link = f'<div><a href="{shown(page.resolve().as_uri())}">{shown(str(page))}</a></div>' if page.is_file() else ""
+        address, name = escaped(page.resolve().as_uri()), escaped(str(page))
+        link = f'<div><a href="{address}">{name}</a></div>' if page.is_file() else ""
         return f"{as_html(self.leaderboard_table())}{link}"
+
+
+def _short(value: object) -> str:
+    """Return a value for a message; of what takes several lines, such as a column of a data frame, only the type."""
+    text = shown(value)
+    return f"a {type(value).__name__}" if "\n" in text else text
 
 
 def _run_values(record: RunRecord, model: str) -> dict[str, Any]:

@@ -254,6 +254,40 @@ def test_arguments_of_a_wrong_type_are_one_message(finished: Path) -> None:
         harness.Results(finished).samples("nope")
 
 
+@pytest.mark.parametrize("table", ["samples", "stats"])
+def test_a_run_is_known_by_its_folder(results: harness.Results, table: str) -> None:
+    row = results.runs().iloc[1]
+    wanted = getattr(results, table)(row["run"], to="arrow")
+    for place in (row["folder"], Path(row["folder"]), Path(row["folder"]).absolute()):
+        assert getattr(results, table)(place, to="arrow") == wanted
+
+
+def test_what_is_neither_a_name_nor_a_folder_is_one_message(finished: Path) -> None:
+    results = harness.Results(finished)
+    with pytest.raises(HarnessError, match="path must be a folder of results, not 4"):
+        harness.Results(4)  # type: ignore[arg-type]
+    for read in (results.samples, results.stats):
+        with pytest.raises(HarnessError, match="run must be the name of a run or its folder, not a Series"):
+            read(results.runs()["run"])
+        with pytest.raises(HarnessError, match="there is no run ''"):
+            read("")
+    with pytest.raises(HarnessError, match="is compared by its name, not a Series"):
+        results.compare(results.runs()["model"], "fake:1")
+
+
+def test_an_ending_that_only_one_model_has_names_it(results: harness.Results) -> None:
+    assert results.compare("0", "1", to="arrow") == results.compare("fake:0", "fake:1", to="arrow")
+
+
+def test_what_cannot_be_compared_is_a_warning(results: harness.Results) -> None:
+    name = next(name for name in results.runs()["run"] if "lowercase" in name)
+    next(Path("results/small", name).glob("examples*")).write_bytes(b"damaged")
+    with pytest.warns(UserWarning, match=r"(?s)not compared:.*quiz.*examples") as caught:
+        found = results.compare("fake:0", "fake:1")
+    assert len(found) == 1
+    assert [Path(warning.filename).name for warning in caught] == ["test_results.py"]
+
+
 def test_a_model_or_a_run_is_not_compared_with_itself(finished: Path) -> None:
     results = harness.Results(finished)
     with pytest.raises(HarnessError, match="both models are fake:0; name two"):
