@@ -37,6 +37,8 @@ _LOG = logging.getLogger(__name__)
 
 _SETTLE_SECONDS = 1.0
 """Seconds for which settled requests are gathered before the record forgets them."""
+_JOIN_SECONDS = 0.5
+"""Seconds for which queued requests are gathered before they are joined in one transaction."""
 
 
 @dataclass(slots=True, eq=False)
@@ -83,14 +85,14 @@ class BatchedCalls(Calls):
         self._numbers: defaultdict[str, set[int]] = defaultdict(set)
         self._blocked = 0
         self._room = QueueRoom(self._settings.batch_poll)
-        self._crowded: set[str] = set()  # requests of batches that were refused because the server's queue was full
         self._settled: list[str] = []
+        self._joining: list[str] = []
         self._watchers: dict[str, Watcher] = {}
         self._submitted = 0
         for batch in ledger.take_over():
             if batch.state == "recorded":  # it was never sent
                 self._refund(ledger.items(batch.tag).values())
-                ledger.end(batch)
+                ledger.end(batch, tried=False)
             else:
                 self._watch(batch, ())
 
@@ -144,26 +146,24 @@ class BatchedCalls(Calls):
         question = CURRENT.get()
         item = self._number(path, body, question.request)
         question.items.append(item)
-        known = self._ledger.item(item)
-        tries = 0 if known is None else known.tries - 1
+        # The record is read again after each wait, because another process may have submitted the request meanwhile.
         while True:
-            if known is None or known.status is None:
-                await self._result(item, None if known is None else known.tag, path, body, expected, tries, question)
-                known = self._ledger.item(item)
-            if known is None and item in self._crowded:
-                self._crowded.discard(item)  # the batch was too large; that says nothing about the request
+            known = self._ledger.item(item)
+            if known is None:
+                await self._result(item, None, path, body, expected, 0, question)
                 continue
-            tries = tries + 1 if known is None else known.tries
+            if known.tag is not None:
+                await self._result(item, known.tag, path, body, expected, known.tries, question)
+                continue
             failure = self._answer_in(known, read, expected)
             if not isinstance(failure, Failure):
                 self._answered = True
                 return failure
             if refused(failure):
                 raise RefusedError(f"{self._name}: {failure.message}")
-            if not failure.retry or tries >= MOST_TRIES:
-                raise self._failed(failure, tries)
-            self._ledger.settle([item])
-            known = None
+            if not failure.retry or known.tries >= MOST_TRIES:
+                raise self._failed(failure, known.tries)
+            await self._result(item, None, path, body, expected, known.tries, question)
 
     def release(self, under_way: int, full: bool) -> None:
         queued = sum(map(len, self._queues.values()))
@@ -199,6 +199,7 @@ class BatchedCalls(Calls):
         self._settled += question.items
 
     def _forget_settled(self) -> None:
+        self._join_queued()  # first: what is settled must not be joined afterwards
         settled, self._settled = self._settled, []
         if settled:
             self._ledger.settle(settled)
@@ -227,12 +228,13 @@ class BatchedCalls(Calls):
         tries: int,
         question: Question,
     ) -> None:
-        """Wait until a request has a result or is known to have none; submit it unless it is in a batch already."""
+        """Wait until the record of a request may have changed; submit the request unless it is in a batch already."""
         future = self._waiting[item] = asyncio.get_running_loop().create_future()
         self._blocked += not question.waiting
         question.waiting += 1
         try:
             if tag is None:
+                self._join_soon(item)
                 endpoint = self._interface.endpoint(path)
                 self._queues[endpoint][item] = _Queued(self._interface.line(item, path, body), cost, tries)
                 if len(self._queues[endpoint]) >= self._interface.most_requests and self._room.most is None:
@@ -248,9 +250,20 @@ class BatchedCalls(Calls):
             question.waiting -= 1
             self._blocked -= not question.waiting
 
+    def _join_soon(self, item: str) -> None:
+        """Keep another process's result of a request that waits to be submitted, which may take hours."""
+        if not self._joining:
+            asyncio.get_running_loop().call_later(_JOIN_SECONDS, self._join_queued)
+        self._joining.append(item)
+
+    def _join_queued(self) -> None:
+        if self._joining:
+            items, self._joining = self._joining, []
+            self._ledger.join(items)
+
     async def _elsewhere(self, item: str, tag: str) -> None:
         """Wait until a request of another process's batch has a result; take the batch over if that process ends."""
-        self._ledger.join(item)
+        self._ledger.join([item])
         while (known := self._ledger.item(item)) is not None and known.tag == tag:
             for batch in self._ledger.take_over():
                 self._watch(batch, ())
@@ -266,8 +279,8 @@ class BatchedCalls(Calls):
             return ModelError(f"{message}. {advice(failure)}")
         return FilteredError(message) if failure.filtered else RequestFailedError(message)
 
-    def _answer_in(self, known: Item | None, read: Callable[[Any], T], expected: Cost) -> T | Failure:
-        if known is None or known.status is None:
+    def _answer_in(self, known: Item, read: Callable[[Any], T], expected: Cost) -> T | Failure:
+        if known.status is None:
             return Failure("the batch ended without a result for the request (expired, cancelled or lost)", retry=True)
         if known.status != 200:
             return failure_of_status(known.status, _parsed(known.body), {}, self._redact)
@@ -282,7 +295,7 @@ class BatchedCalls(Calls):
             return failure
 
     def _submit(self, path: str) -> None:
-        """Submit as much of a queue as a batch holds and the budget allows."""
+        """Submit what fits into a batch and the budget, except requests that other processes have submitted."""
         queue, chosen, size, whole = self._queues[path], dict[str, _Queued](), 0, Cost()
         most = min(self._most_requests, self._room.most or self._most_requests)
         for item, queued in list(queue.items()):
@@ -300,8 +313,12 @@ class BatchedCalls(Calls):
         self._spending.charge(whole)  # first: killed in between, the budget counts too much rather than too little
         chosen = dict(sorted(chosen.items()))  # in the order of the record, in which the server's line numbers are read
         items = {item: Item(batch.tag, queued.cost, queued.tries + 1) for item, queued in chosen.items()}
-        self._ledger.record(batch, items)
-        self._watch(batch, [queued.line for queued in chosen.values()])
+        recorded = self._ledger.record(batch, items)
+        others = items.keys() - recorded.keys()
+        self._refund(items[item] for item in others)
+        self._wake_items(others)
+        if recorded:
+            self._watch(batch, [chosen[item].line for item in recorded])
 
     @property
     def _most_requests(self) -> int:
@@ -316,7 +333,6 @@ class BatchedCalls(Calls):
     async def _follow(self, watcher: Watcher) -> None:
         """Follow a batch to its end, and let those that wait for it go on."""
         batch, error = watcher.batch, None
-        before = self._ledger.items(batch.tag)
         try:
             admitted = partial(self._room.admitted, watcher.number, self._most_requests)
             await watcher.follow(self.resume, self._redact_line, self._arrived, admitted)
@@ -325,21 +341,17 @@ class BatchedCalls(Calls):
         self._watchers.pop(batch.tag, None)
         if watcher.crowded:
             self._no_room(watcher)
-            self._crowded.update(before)
         elif watcher.admitted:
             self._room.ended()
-        if error is None:
-            left = self._ledger.items(batch.tag)
+        left = self._ledger.items(batch.tag)
+        if error is None or watcher.refused:
             if not watcher.lost:  # what the server did not run costs nothing
                 self._refund(left.values())
-            self._ledger.end(batch)
-        elif watcher.refused:
-            self._refund(before.values())
-            self._ledger.end(batch)
+            self._ledger.end(batch, tried=batch.state == "submitted" and not watcher.crowded)
         if error is None:
-            self._wake_items(before)
+            self._wake_items(left)
         else:
-            self._give_up(list(before), error)
+            self._give_up(list(left), error)
 
     def _no_room(self, watcher: Watcher) -> None:
         """Note that the server refused a batch because its queue was full."""

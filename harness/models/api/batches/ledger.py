@@ -29,11 +29,15 @@ _SCHEMA = (
     "done INTEGER NOT NULL DEFAULT 0, owner TEXT NOT NULL DEFAULT '') WITHOUT ROWID",
     "CREATE TABLE IF NOT EXISTS items (account TEXT NOT NULL, item TEXT NOT NULL, tag TEXT, prompt INTEGER NOT NULL, "
     "completion INTEGER NOT NULL, tries INTEGER NOT NULL, status INTEGER, body BLOB, "
-    "waiting INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (account, item)) WITHOUT ROWID",
+    "PRIMARY KEY (account, item)) WITHOUT ROWID",
     "CREATE INDEX IF NOT EXISTS of_batch ON items (tag)",
+    "CREATE TABLE IF NOT EXISTS waiters (account TEXT NOT NULL, item TEXT NOT NULL, owner TEXT NOT NULL, "
+    "PRIMARY KEY (account, item, owner)) WITHOUT ROWID",
 )
 _COLUMNS = "tag, account, access, path, made, requests, state, file, id, done"
 _LOCK_SECONDS = 60.0
+_JOIN = "INSERT OR IGNORE INTO waiters (account, item, owner) VALUES (?, ?, ?)"
+_UNWANTED = "NOT EXISTS (SELECT 1 FROM waiters WHERE waiters.account = items.account AND waiters.item = items.item)"
 
 
 @dataclass(slots=True)
@@ -95,7 +99,15 @@ class Result:
 class BatchLedger:
     """The record of one model's batches, as one process uses it, in one thread.
 
-    Each batch belongs to the process that submitted it, as long as that lives; another takes it over afterwards.
+    Each batch belongs to the process that submitted it, as long as that lives; another takes it over afterwards. A
+    request is in one batch at a time. Each arrow is one transaction, so it holds whatever other processes do::
+
+        not known ──record──► in a batch ──keep──► has a result ────┐
+                                ▲    └─────end───► has no result ───┤
+                                └───────record, to try again────────┴──settle──► not known
+
+    A request is settled when the last living process that waits for it has settled it. ``record`` moves a request only
+    if no other process has since used up the try, so of several processes that retry a failure one submits it.
 
     Args:
         folder: The folder of the response cache.
@@ -167,21 +179,40 @@ class BatchLedger:
         query = "SELECT item, prompt, completion, tries FROM items WHERE tag = ? ORDER BY item"
         return {item: Item(tag, Cost(p, c), tries) for item, p, c, tries in self._database.execute(query, (tag,))}
 
-    def record(self, batch: Batch, items: Mapping[str, Item]) -> None:
-        """Record a batch before it is sent."""
+    def record(self, batch: Batch, items: Mapping[str, Item]) -> dict[str, Item]:
+        """Record a batch before it is sent, with the requests that no other process has submitted in the meantime.
+
+        This process has joined the other requests: they are in another batch, or have a result of this or a later try.
+
+        Args:
+            batch: The batch; its number of requests is set. It is not recorded if it has none.
+            items: Its requests.
+
+        Returns:
+            The recorded requests, in the order of their ids.
+        """
         with self._changing() as database:
-            row = (batch.tag, batch.account, json.dumps(batch.access), batch.path, batch.made, batch.requests)
-            database.execute(
-                f"INSERT INTO batches ({_COLUMNS}, owner) VALUES ({', '.join('?' * 11)})",  # noqa: S608 - constants
-                (*row, batch.state, batch.file, batch.id, batch.done, self._owner),
-            )
             database.executemany(
-                "INSERT OR REPLACE INTO items VALUES (?, ?, ?, ?, ?, ?, NULL, NULL, 0)",
+                "INSERT INTO items (account, item, tag, prompt, completion, tries) VALUES (?, ?, ?, ?, ?, ?) "
+                "ON CONFLICT (account, item) DO UPDATE SET tag = excluded.tag, prompt = excluded.prompt, "
+                "completion = excluded.completion, tries = excluded.tries, status = NULL, body = NULL "
+                "WHERE items.tag IS NULL AND items.tries < excluded.tries",
                 [
                     (self._account, item, batch.tag, one.cost.prompt, one.cost.completion, one.tries)
                     for item, one in items.items()
                 ],
             )
+            database.executemany(_JOIN, [(self._account, item, self._owner) for item in items])
+            recorded = self.items(batch.tag)
+            if not recorded:
+                return {}
+            batch.requests = len(recorded)
+            row = (batch.tag, batch.account, json.dumps(batch.access), batch.path, batch.made, batch.requests)
+            database.execute(
+                f"INSERT INTO batches ({_COLUMNS}, owner) VALUES ({', '.join('?' * 11)})",  # noqa: S608 - constants
+                (*row, batch.state, batch.file, batch.id, batch.done, self._owner),
+            )
+        return recorded
 
     def update(self, batch: Batch) -> None:
         """Store the progress of a batch."""
@@ -203,34 +234,55 @@ class BatchLedger:
                     new.append(one.item)
         return new
 
-    def end(self, batch: Batch) -> None:
-        """Forget a batch that has ended, with its requests that have no result."""
+    def end(self, batch: Batch, *, tried: bool = True) -> None:
+        """Forget a batch that has ended; its requests that have no result are in none then.
+
+        Args:
+            batch: The batch.
+            tried: False if the server never accepted it, so that it does not count among their tries.
+        """
         with self._changing() as database:
-            database.execute("DELETE FROM items WHERE tag = ?", (batch.tag,))
+            database.execute("UPDATE items SET tag = NULL, tries = tries - ? WHERE tag = ?", (not tried, batch.tag))
             database.execute("DELETE FROM batches WHERE tag = ?", (batch.tag,))
 
-    def join(self, item: str) -> None:
-        """Keep the result of a request in another process's batch until this process has settled it, too."""
-        query = "UPDATE items SET waiting = waiting + 1 WHERE account = ? AND item = ?"
-        with self._changing() as database:
-            database.execute(query, (self._account, item))
+    def join(self, items: Iterable[str]) -> None:
+        """Keep requests until this process has settled them, whatever other processes settle."""
+        joined = "SELECT 1 FROM waiters WHERE account = ? AND item = ? AND owner = ?"
+        those = [(self._account, item, self._owner) for item in items]
+        if new := [values for values in those if self._database.execute(joined, values).fetchone() is None]:
+            with self._changing() as database:  # each transaction waits for the disk
+                database.executemany(_JOIN, new)
 
     def settle(self, items: Iterable[str]) -> None:
         """Forget requests whose answers are in the response cache; those of a batch under way are kept.
 
-        A result that other processes have joined is kept until the last of them has settled it.
+        A request that other living processes have joined is kept until the last of them has settled it.
         """
         settled = [(self._account, item) for item in items]
-        those = "WHERE account = ? AND item = ? AND tag IS NULL"
+        one = "WHERE account = ? AND item = ?"
         with self._changing() as database:
-            database.executemany(f"UPDATE items SET waiting = waiting - 1 {those}", settled)  # noqa: S608 - a constant
-            database.executemany(f"DELETE FROM items {those} AND waiting < 0", settled)  # noqa: S608 - a constant
+            mine = [(*values, self._owner) for values in settled]
+            database.executemany(f"DELETE FROM waiters {one} AND owner = ?", mine)  # noqa: S608 - a constant
+            waiters = f"SELECT owner FROM waiters {one}"  # noqa: S608 - a constant
+            self._forget_dead({owner for values in settled for (owner,) in database.execute(waiters, values)})
+            query = f"DELETE FROM items {one} AND tag IS NULL AND {_UNWANTED}"  # noqa: S608 - constants
+            database.executemany(query, settled)
 
     def _forget_old(self) -> None:
         before = time.time() - KEPT_DAYS * 86400
         for batch, _ in self._owned():
             if batch.made < before:
                 self.end(batch)
+        with self._changing() as database:
+            self._forget_dead({owner for (owner,) in database.execute("SELECT DISTINCT owner FROM waiters")})
+            without = "account = ? AND tag IS NULL AND status IS NULL"
+            query = f"DELETE FROM items WHERE {without} AND {_UNWANTED}"  # noqa: S608 - constants
+            database.execute(query, (self._account,))
+
+    def _forget_dead(self, owners: Iterable[str]) -> None:
+        """Forget what processes wait for that have ended."""
+        dead = [(owner,) for owner in owners if not self._lives(owner)]
+        self._database.executemany("DELETE FROM waiters WHERE owner = ?", dead)
 
     @contextmanager
     def _changing(self) -> Iterator[sqlite3.Connection]:

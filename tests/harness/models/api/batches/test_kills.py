@@ -27,14 +27,14 @@ RUNS = ("sample_reading", "sample_generation")
 class Sweep:
     """Starts ``harness run`` on a server, again and again."""
 
-    def __init__(self, server: BatchServer, backend: str, folder: Path) -> None:
+    def __init__(self, server: BatchServer, backend: str, folder: Path, suite: str = "batches") -> None:
         url = server.url if backend == "openai" else server.url.removesuffix("/v1")
         api = ", api: chat" if backend == "openai" else ""
         folder.mkdir(exist_ok=True)
         self.results = folder / "results"
-        self._file = folder / "sweep.yaml"
+        self._suite, self._file = suite, folder / f"{suite}.yaml"
         self._file.write_text(
-            f"suite: batches\nruns: [{', '.join(RUNS)}]\nmodels:\n"
+            f"suite: {suite}\nruns: [{', '.join(RUNS)}]\nmodels:\n"
             f'  - {{name: "{backend}:{MODEL}", base_url: "{url}"{api}, batch: true, batch_poll: 0.1, '
             "retry_delay: 0.01}\n"
         )
@@ -58,7 +58,7 @@ class Sweep:
         return output
 
     def stats(self) -> dict[str, Any]:
-        files = sorted(self.results.glob("batches/*/run.json"))
+        files = sorted(self.results.glob(f"{self._suite}/*/run.json"))
         assert len(files) == len(RUNS)
         return {file.parent.name.partition(",")[0]: json.loads(file.read_text())["stats"] for file in files}
 
@@ -114,6 +114,31 @@ def test_killed_at_any_moment_nothing_is_submitted_twice_and_the_results_are_the
         assert len(server.batches) == 1
         assert sorted(server.submitted) == asked
         assert sweep.stats() == stats
+
+
+@pytest.mark.parametrize("whole", BACKENDS, indirect=True)
+@pytest.mark.parametrize("moment", ["creating", "downloading"])
+@pytest.mark.parametrize("victim", [0, 1])
+def test_of_two_sweeps_with_the_same_requests_one_is_killed_and_nothing_is_submitted_twice(
+    whole: tuple[str, list[str], Any], moment: str, victim: int, tmp_path: Path
+) -> None:
+    backend, asked, stats = whole
+    with batch_server(BatchWays(looks=3)) as server:
+        sweeps, killed = [Sweep(server, backend, tmp_path, suite) for suite in ("first", "second")], threading.Event()
+
+        def says(method: str, path: str) -> None:
+            if MOMENTS[moment](method, path) and not killed.is_set():
+                killed.set()
+                sweeps[victim].kill()
+
+        server.ways.says = says
+        processes = [sweep.start() for sweep in sweeps]
+        outputs = [process.communicate(timeout=120)[0] for process in processes]
+        assert killed.is_set()
+        assert processes[1 - victim].returncode == 0, outputs[1 - victim]
+        sweeps[victim].finish()
+        assert sorted(server.submitted) == asked
+        assert [sweep.stats() for sweep in sweeps] == [stats, stats]
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
