@@ -9,8 +9,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from harness.errors import DataError
+from pydantic import BaseModel, ValidationError
+
+from harness.errors import DataError, show_path
 from harness.storage.regular_files import open_regular
+from harness.validation import explain
 
 LONGEST_FILE = 1 << 30
 """Bytes of the longest file that is read into memory; its values take several times as much memory."""
@@ -19,8 +22,13 @@ LONGEST_LINE = 64 << 20
 
 
 @contextmanager
-def understood(file: Path, what: str) -> Iterator[None]:
+def understood(file: Path, what: str, row: int | None = None) -> Iterator[None]:
     """Turn any error from reading an unexpected value into a DataError.
+
+    Args:
+        file: The file.
+        what: What kind of file it should be, for messages.
+        row: The line of the file, from 1; None if it has one value.
 
     Raises:
         DataError: The value has another shape.
@@ -28,9 +36,42 @@ def understood(file: Path, what: str) -> Iterator[None]:
     try:
         yield
     except KeyError as error:
-        raise DataError(f"is not {what} (it has no {error}).", file=file) from error
-    except (ValueError, TypeError, AttributeError, IndexError, RecursionError) as error:
-        raise DataError(f"is not {what} ({error}).", file=file) from error
+        raise DataError(f"is not {what} (it has no {error}).", file=file, row=row) from error
+    except ValidationError as error:  # whose text has several lines
+        first = error.errors(include_url=False)[0]
+        problem = f"{show_path(first['loc'])}: {first['msg']}".removeprefix(": ")
+        raise DataError(f"is not {what} ({problem}).", file=file, row=row) from error
+    except (TypeError, AttributeError, IndexError) as error:  # whose texts are about Python
+        raise DataError(f"is not {what} (it has an unexpected value).", file=file, row=row) from error
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"is not {what} ({error}).", file=file, row=row) from error
+
+
+def check_shape(
+    model: type[BaseModel], value: Any, file: Path, what: str, *, row: int | None = None, key: str = ""
+) -> None:
+    """Check that a file's value fits a model, which declares what is read of it.
+
+    Args:
+        model: The model.
+        value: The value.
+        file: The file.
+        what: What kind of file it should be, for messages.
+        row: The line of the file, from 1; None if it has one value.
+        key: The value's place in the file; empty for the whole file or line.
+
+    Raises:
+        DataError: It does not; the message names the first key that is wrong.
+    """
+    try:
+        model.model_validate(value)
+    except ValidationError as error:
+        first = explain(error, model, value)[0]
+        place = ".".join(part for part in (key, first.path) if part).replace(".[", "[")
+        problem = f"{place}: {first.message}" if place else first.message
+        raise DataError(f"is not {what}: {problem}", file=file, row=row) from None
+    except RecursionError:
+        raise DataError(f"is not {what}: it is nested too deeply.", file=file, row=row) from None
 
 
 def read_json(file: Path, what: str, advice: str = "") -> Any:

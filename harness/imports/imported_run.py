@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from harness.contracts.plugins import Kind, MetricDetails
 from harness.contracts.specs import RunSpec
 from harness.errors import DataError, HarnessError
 from harness.plugins.registry import Registry
-from harness.statistics import mean_estimate
+from harness.statistics import clustered_mean, mean_estimate
 from harness.storage.example_files import ExampleWriter, discard_examples
 from harness.storage.instance_scores import InstanceScores, cluster_number, instance_key
 from harness.storage.results import RunRecord, run_directory, write_run
@@ -31,7 +32,8 @@ _UNIT = frozenset(
         "acc", "acc_norm", "acc_bytes", "exact_match", "exact_match_indicator", "quasi_exact_match",
         "prefix_exact_match", "quasi_prefix_exact_match", "math_equiv", "math_equiv_chain_of_thought",
         "f1_score", "f1_set_match", "rouge_1", "rouge_2", "rouge_l", "bleu_1", "bleu_4",
-        "multiple_choice_accuracy", "ece_10_bin", "ece_1_bin", "platt_ece_10_bin", "platt_ece_1_bin",
+        "multiple_choice_accuracy", "final_number_exact_match", "ece_10_bin", "ece_1_bin", "platt_ece_10_bin",
+        "platt_ece_1_bin",
         "selective_acc@10", "prob_correct", "pass_at_1", "RR@10", "RR@20", "NDCG@10", "NDCG@20",
         "inst_level_strict_acc", "inst_level_loose_acc", "prompt_level_strict_acc", "prompt_level_loose_acc",
     }
@@ -146,6 +148,9 @@ def _check(imported: Imported) -> None:
                 if not math.isfinite(score):
                     instance = scored.example.instance.id
                     raise ValueError(f"{name}: the score of instance {instance!r} must be a finite number, not {score}")
+                if unit_interval(name) and not -_TOLERANCE <= score <= 1 + _TOLERANCE:
+                    instance = scored.example.instance.id
+                    raise ValueError(f"{name}: the score of instance {instance!r} must be from 0 to 1, not {score:g}")
     except ValueError as error:
         what = imported.origin.get("task") or imported.origin.get("run") or imported.spec.name
         raise DataError(f"{what} is not imported: {error}.") from None
@@ -157,7 +162,9 @@ def unit_interval(metric: str) -> bool:
     return name in _UNIT
 
 
-def stat_from(stat: Stat, scores: Sequence[float] | None, scale: Scale | None) -> Stat:
+def stat_from(
+    stat: Stat, scores: Sequence[float] | None, scale: Scale | None, clusters: Sequence[int] | None = None
+) -> Stat:
     """Return a stat with the standard error and interval of its instances' scores, if their mean is the stat's.
 
     Otherwise the stat is returned unchanged: what is missing stays missing.
@@ -166,11 +173,12 @@ def stat_from(stat: Stat, scores: Sequence[float] | None, scale: Scale | None) -
         stat: As the other program gave it.
         scores: One for each instance, averaged over trials; None if unknown.
         scale: The scores' scale; None if unknown, which gives no interval.
+        clusters: The cluster of each score; None if instances are independent.
     """
     if not scores or not math.isclose(math.fsum(scores) / len(scores), stat.mean, rel_tol=1e-6, abs_tol=_TOLERANCE):
         return stat
     fitting = scale if scale is not None and all(scale.clipped(score) is not None for score in scores) else None
-    found = mean_estimate(scores, fitting)
+    found = mean_estimate(scores, fitting) if clusters is None else clustered_mean(scores, clusters, fitting)
     return replace(
         stat,
         count=len(scores),
@@ -180,6 +188,7 @@ def stat_from(stat: Stat, scores: Sequence[float] | None, scale: Scale | None) -
         max=found.max,
         note=found.note,
         scale=fitting,
+        clusters=found.clusters,
     )
 
 
@@ -243,6 +252,15 @@ def scale_of(registry: Registry, metric: str) -> Scale | None:
     if plugin is None:
         return _ELSEWHERE.get(name)
     return plugin.details.scale_of(name) if isinstance(plugin.details, MetricDetails) else None
+
+
+def details_of(registry: Registry, metrics: Iterable[str], stat: str) -> MetricDetails | None:
+    """Return the details of the metric, among a run's, that gives a stat: the one of its name or that declares it."""
+    found = [plugin.details for name in (stat, *metrics) if (plugin := registry.find(Kind.METRIC, name)) is not None]
+    known = [details for details in found if isinstance(details, MetricDetails)]
+    giving = [details for details in known if any(fnmatchcase(stat, pattern) for pattern in details.gives)]
+    own = registry.find(Kind.METRIC, stat)
+    return known[0] if own is not None and known else giving[0] if giving else None
 
 
 def described(registry: Registry, metric: str) -> tuple[str, bool | None]:

@@ -5,22 +5,21 @@ method is ``lm-eval`` with the kind of its output. Metrics keep their names afte
 unless it is ``none``. Metrics that ours declare as defined alike get our name as well; those that are alike for scored
 options only, if no two options tie for the best score.
 
-Files that this harness wrote keep the scenario, method, metrics and instances of their run, and so share its column.
+Files that this harness wrote are one run with the scenario, method, metrics, instances, train trials and perturbed
+copies of the exported run, and so share its column.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from harness.contracts import Split, Stat
 from harness.contracts.specs import Component, RunSpec
 from harness.errors import DataError, did_you_mean
-from harness.imports.foreign_files import identity, read_json, read_json_lines, understood
+from harness.imports.foreign_files import check_shape, identity, read_json, understood
 from harness.imports.imported_run import (
     OTHER,
     Counterparts,
@@ -30,16 +29,17 @@ from harness.imports.imported_run import (
     described,
     scale_of,
     stat_from,
+    unit_interval,
 )
-from harness.imports.lm_eval_checks import check_means, check_samples
-from harness.imports.lm_eval_own import is_main_task, is_own, own_metric, own_spec
+from harness.imports.lm_eval_checks import Reported, check_bounds, check_numbers, read_lines, reported_numbers
+from harness.imports.lm_eval_own import finished, is_own, model_facts, read_own, samples_file
 from harness.imports.lm_eval_samples import PREFIX, evaluated_split, read_samples, their_name
+from harness.imports.lm_eval_schema import ResultsFile
 from harness.imports.our_plugins import chosen_parts, scenario_component
 from harness.plugins.registry import Registry
 
 PROGRAM = "lm-eval"
 RESULTS_FILE = "a results file of lm-evaluation-harness"
-SAMPLES_FILE = "a samples file of lm-evaluation-harness"
 # The main metric of a task: the first of these that it has.
 MAIN = ("acc", "exact_match", "f1", "bits_per_byte", "word_perplexity")
 
@@ -65,34 +65,38 @@ def read_lm_eval(file: Path, suite: str, registry: Registry, metric: str | None 
     """Yield a run for each task of a results file; the leaderboard computes groups of tasks.
 
     Raises:
-        DataError: A file is not lm-evaluation-harness's, or no task has the metric.
+        DataError: A file is not lm-evaluation-harness's, contradicts another, or no task has the metric.
     """
     written = read_json(file, RESULTS_FILE)
-    with understood(file, RESULTS_FILE):
-        groups = written.get("group_subtasks") or {}
-        tasks = [task for task in written["results"] if task in written["configs"] and not groups.get(task)]
+    check_shape(ResultsFile, written, file, RESULTS_FILE)
+    if is_own(written):
+        yield read_own(file, written, suite, registry, metric, RESULTS_FILE)
+        return
+    groups = written.get("group_subtasks") or {}
+    tasks = [task for task in written["results"] if task in written["configs"] and not groups.get(task)]
     ours = counterparts(registry, PROGRAM)
     known: dict[str, None] = {}
     found = False
     for task in tasks:
-        samples = file.with_name(f"samples_{task}_{file.stem.removeprefix('results_')}.jsonl")
-        rows = list(read_json_lines(samples, SAMPLES_FILE)) if samples.is_file() else []
-        with understood(samples, SAMPLES_FILE):
-            check_samples(task, rows, written, samples)
-            own = is_main_task(written, task)
-            examples = read_samples(task, rows, written["configs"][task], ours, own=is_own(written), main=own)
-            check_means(task, rows, written, samples, file)
+        samples = samples_file(file, task)
+        config = written["configs"][task]
         with understood(file, RESULTS_FILE):
-            stats = list(_stats(task, written, examples, registry, ours, own=own))
+            numbers = reported_numbers(task, written, file, _limits)
+        examples: list[Scored] = []
+        if samples.is_file():
+            rows = read_lines(task, written, samples)
+            check_numbers(task, numbers, rows, written, samples, file, _limits)
+            examples = read_samples(task, rows, config, ours, samples, metric)
+        check_bounds(numbers, _count(task, written), file, _limits)
+        with understood(file, RESULTS_FILE):
+            stats = list(_stats(task, written, numbers, examples, registry, ours))
             known.update(dict.fromkeys(stat.metric for stat in stats))
-            main = _main(stats, metric or (written["written_by"]["main_metric"] if own else None), ours)
+            main = _main(stats, metric, ours)
             if main is None:
                 continue
             found = True
             yield Imported(
-                spec=own_spec(_spec(task, written, suite, registry, stats, main), task, written, registry)
-                if own
-                else _spec(task, written, suite, registry, stats, main),
+                spec=_spec(task, written, suite, registry, stats, main),
                 stats=stats,
                 origin={
                     "program": "lm-evaluation-harness",
@@ -103,31 +107,34 @@ def read_lm_eval(file: Path, suite: str, registry: Registry, metric: str | None 
                 },
                 examples=examples,
                 efficiency={"examples": len(examples)} if examples else {},
-                model={
-                    "parameters": written["config"].get("model_num_parameters"),
-                    "dtype": written["config"].get("model_dtype"),
-                    "revision": written["config"].get("model_revision"),
-                },
-                finished=_time(written.get("date")),
+                model=model_facts(written),
+                finished=finished(written.get("date")),
             )
     if not found:
-        wanted = f"the metric {metric}" if metric else "the main metric that it names" if known else "a metric"
-        hint = did_you_mean(metric, known) if metric else f"Metrics: {', '.join(known)}." if known else ""
-        raise DataError(f"no task has {wanted}. {hint}".strip(), file=file)
+        wanted = f"the metric {metric}" if metric else "a metric"
+        raise DataError(f"no task has {wanted}. {did_you_mean(metric or '', known)}".strip(), file=file)
+
+
+def _limits(name: str) -> tuple[float | None, float | None]:
+    return (0.0, 1.0) if unit_interval(name) else (None, None)
+
+
+def _count(task: str, written: Mapping[str, Any]) -> int:
+    return ((written.get("n-samples") or {}).get(task) or {}).get("effective") or 0
 
 
 def _spec(
     task: str, written: Mapping[str, Any], suite: str, registry: Registry, stats: Sequence[Stat], main: Stat
 ) -> RunSpec:
-    config = written["configs"][task]
-    model = written.get("model_name") or _model_argument(written["config"].get("model_args"))
+    config, general = written["configs"][task], written.get("config") or {}
+    model = written.get("model_name") or _model_argument(general.get("model_args"))
     scenario = (
         scenario_component(registry, "mmlu", {"subject": task.removeprefix(_MMLU)})
         if task.startswith(_MMLU)
         else scenario_component(registry, task, {})
     )
     arguments = {key: config[key] for key in _SETTINGS if config.get(key) not in (None, "")}
-    limit = written["config"].get("limit")
+    limit = general.get("limit")
     return RunSpec(
         suite=suite,
         scenario=scenario,
@@ -135,7 +142,7 @@ def _spec(
         adapter=Component(name=f"lm-eval {config.get('output_type', 'generate_until')}", arguments=arguments),
         metrics=tuple(Component(name=name) for name in dict.fromkeys(stat.metric for stat in stats)),
         main_metric=main.metric,
-        model=Component(name=f"lm-eval:{model or written['config']['model']}"),
+        model=Component(name=f"lm-eval:{model or general['model']}"),
         eval_split=Split(main.split),
         max_eval_instances=int(limit) if isinstance(limit, int | float) and limit >= 1 else None,
     )
@@ -149,44 +156,37 @@ def _model_argument(arguments: Any) -> str:
 
 
 def _stats(
-    task: str,
-    written: Mapping[str, Any],
-    examples: Sequence[Scored],
-    registry: Registry,
-    known: Counterparts,
-    *,
-    own: bool,
-) -> Iterator[Stat]:
+    task: str, written: Mapping[str, Any], numbers: Sequence[Reported], examples: Sequence[Scored],
+    registry: Registry, known: Counterparts,
+) -> Iterator[Stat]:  # fmt: skip
     directions = (written.get("higher_is_better") or {}).get(task) or {}
     split = evaluated_split(written["configs"][task]).value
-    count = ((written.get("n-samples") or {}).get(task) or {}).get("effective", 0)
-    for key, value in written["results"][task].items():
-        name, comma, filtered = key.partition(",")
-        if not comma or name.endswith("_stderr") or not isinstance(value, int | float):
-            continue
-        error = written["results"][task].get(f"{name}_stderr,{filtered}")
-        theirs = their_name(name, filtered)
+    for one in numbers:
+        theirs = their_name(one.name, one.filter)
         stat = Stat(
             metric=theirs,
             category=OTHER,
             split=split,
             perturbation=None,
-            count=int(count),
-            mean=float(value),
-            stderr=float(error) if isinstance(error, int | float) and math.isfinite(error) else None,
+            count=_count(task, written),
+            mean=one.mean,
+            stderr=one.stderr,
             ci95=None,
             min=None,
             max=None,
-            higher_is_better=directions.get(name),
+            higher_is_better=directions.get(one.name),
         )
-        scores = [one.scores[theirs] for one in examples if theirs in one.scores]
+        scores = [example.scores[theirs] for example in examples if theirs in example.scores]
         stat = stat_from(stat, scores, scale_of(registry, theirs))
         yield stat
         agreeing = known.agreeing.get(theirs.removeprefix(PREFIX), ())
-        alike = (*known.same.get(name, ()), *(one for one in agreeing if any(one in e.scores for e in examples)))
-        for ours in (own_metric(name),) if own else alike:
+        for ours in (*known.same.get(one.name, ()), *(name for name in agreeing if _has(examples, name))):
             category, higher = described(registry, ours)
             yield replace(stat, metric=ours, category=category, higher_is_better=higher)
+
+
+def _has(examples: Sequence[Scored], metric: str) -> bool:
+    return any(metric in one.scores for one in examples)
 
 
 def _main(stats: Sequence[Stat], metric: str | None, known: Counterparts) -> Stat | None:
@@ -199,7 +199,3 @@ def _main(stats: Sequence[Stat], metric: str | None, known: Counterparts) -> Sta
         if found:
             return found[0]
     return stats[0] if stats and metric is None else None
-
-
-def _time(date: Any) -> str:
-    return datetime.fromtimestamp(date, UTC).isoformat(timespec="seconds") if isinstance(date, int | float) else ""

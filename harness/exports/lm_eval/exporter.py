@@ -49,7 +49,7 @@ class LmEvalExporter(Exporter):
                 if (task, trial) not in tasks:
                     name = _task_name(run, task, trial)
                     file = folder.open(*place, f"samples_{portable_name(name)}_{date}.jsonl")
-                    tasks[task, trial] = _TaskFile(name, files.enter_context(file))
+                    tasks[task, trial] = _TaskFile(name, trial, files.enter_context(file))
                 tasks[task, trial].add(list(samples), report)
         written = _results(run, tasks, report)
         text = json_text(written, indent=2)
@@ -70,8 +70,8 @@ def _task_name(run: StoredRun, task: Task, trial: int | None) -> str:
 class _TaskFile:
     """A task's samples file, and what its results need of the samples."""
 
-    def __init__(self, name: str, file: BinaryIO) -> None:
-        self.name, self._file = name, file
+    def __init__(self, name: str, trial: int, file: BinaryIO) -> None:
+        self.name, self.trial, self._file = name, trial, file
         self.scores: dict[str, dict[str, list[float]]] = {}
         self.count = self.shots = self.repeats = 0
         self.output_type = "generate_until"
@@ -125,10 +125,10 @@ def _results(run: StoredRun, files: dict[tuple[Task, int], _TaskFile], report: E
             if len(of_task) > 1:
                 results[file.name] = _values(file.name, _of_trial(file, means), file.count)
                 kinds[file.name] = kinds[name]
-            configs[file.name] = _config(run, task, file, means)
+            configs[file.name] = _config(run, task, file, means, of_task)
             counts[file.name] = {"original": file.count, "effective": file.count}
         if not of_task:
-            configs[name] = _config(run, task, None, means)
+            configs[name] = _config(run, task, None, means, [])
             counts[name] = {"original": results[name]["sample_len"], "effective": results[name]["sample_len"]}
     model = record.provenance.get("model") or {}
     identifier = public_text(spec.model.name.partition(":")[2] or spec.model.name)
@@ -167,12 +167,12 @@ def _results(run: StoredRun, files: dict[tuple[Task, int], _TaskFile], report: E
 
 
 def _setup(spec: RunSpec) -> Json:
-    """Return the parts of a run's setup that its task's config lacks, for the import of the main task."""
+    """Return the parts of a run's setup that its tasks' configs lack, for the import."""
     return {
         "main_metric": spec.main_metric,
         "metrics": [{"name": one.name, "arguments": public(one.arguments)} for one in spec.metrics],
         "parts": list(spec.parts),
-        "perturbations": [one.name for one in spec.perturbations],
+        "perturbations": [{"name": one.name, "arguments": public(one.arguments)} for one in spec.perturbations],
         "instance_seed": spec.instance_seed,
         "seed": spec.seed,
         "samples": spec.samples,
@@ -203,7 +203,8 @@ def _of_trial(file: _TaskFile, means: list[Stat]) -> list[Stat]:
     return found
 
 
-def _config(run: StoredRun, task: Task, file: _TaskFile | None, means: list[Stat]) -> Json:
+def _config(run: StoredRun, task: Task, file: _TaskFile | None, means: list[Stat], trials: list[_TaskFile]) -> Json:
+    """Return the settings of a task, or of one train trial of several."""
     spec = run.record.spec
     split = {"train": "training_split", "valid": "validation_split", "test": "test_split"}[task.split]
     value: Json = {
@@ -215,7 +216,7 @@ def _config(run: StoredRun, task: Task, file: _TaskFile | None, means: list[Stat
         "metric_list": [
             {
                 "metric": metric_name(stat.metric),
-                "aggregation": "mean" if file is not None and _is_mean(stat, file) else "estimate",
+                "aggregation": "mean" if _is_mean(stat, trials) else "estimate",
                 "higher_is_better": stat.higher_is_better,
             }
             for stat in means
@@ -226,10 +227,16 @@ def _config(run: StoredRun, task: Task, file: _TaskFile | None, means: list[Stat
     }
     if task.perturbation:
         value["metadata"]["perturbation"] = task.perturbation
+    if file is not None and len(trials) > 1:
+        value["metadata"]["trial"] = file.trial
     if file is not None and file.settings:
         value["generation_kwargs"] = file.settings
     return value
 
 
-def _is_mean(stat: Stat, file: _TaskFile) -> bool:
-    return is_mean(stat, file.scores.get(metric_name(stat.metric), {}))
+def _is_mean(stat: Stat, trials: list[_TaskFile]) -> bool:
+    scores: dict[str, list[float]] = {}
+    for file in trials:
+        for instance, each in file.scores.get(metric_name(stat.metric), {}).items():
+            scores.setdefault(instance, []).extend(each)
+    return is_mean(stat, scores)

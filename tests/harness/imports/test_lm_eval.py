@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -119,7 +121,7 @@ def test_tasks_that_are_ours_are_known(lm_eval_folder: Path, registry: Registry,
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("{}", "it has no 'results'"),
+        ("{}", "results: is required"),
         ("[1]", "is not a results file of lm-evaluation-harness"),
         ("{", "is not a results file"),
         ('{"results": {}, "configs": {}}', "no task has a metric"),
@@ -182,8 +184,176 @@ def test_a_target_is_an_index_or_a_text(
     rows = [json.loads(line) for line in samples.read_text().splitlines()]
     asked = {f"gen_args_{index}": {"arg_0": "Q", "arg_1": f" {text}"} for index, text in enumerate(options)}
     rows[0] |= {"arguments": asked, "resps": [[["-1.0", "False"]]] * len(options), "target": target}
+    del rows[0]["target_hash"]
     samples.write_text("".join(json.dumps(row) + "\n" for row in rows))
     quiz = next(found for found in read_lm_eval(file, "s", registry) if found.spec.scenario.name == "tiny_quiz")
     references = quiz.examples[0].example.instance.references
     assert [reference.text for reference in references] == options
     assert [index for index, reference in enumerate(references) if reference.correct] == correct
+
+
+def _changed(folder: Path, to: Path, *, line: dict[str, Any] | None = None, **values: Any) -> Path:
+    """A copy with other values for tiny_quiz in the results, and in the first line of its samples."""
+    file = _copied(folder, to / "copy")
+    written = json.loads(file.read_text())
+    for key, value in values.items():
+        written["results"]["tiny_quiz"][key.replace("__", ",")] = value
+    file.write_text(json.dumps(written))
+    if line is not None:
+        (samples,) = file.parent.glob("samples_tiny_quiz_*")
+        rows = [json.loads(text) for text in samples.read_text().splitlines()]
+        rows[0] |= line
+        samples.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return file
+
+
+@pytest.mark.parametrize("value", [True, None, "0.1", [0.1], math.nan])
+def test_a_mean_that_is_not_a_number_is_refused_by_its_key(
+    lm_eval_folder: Path, registry: Registry, tmp_path: Path, value: object
+) -> None:
+    file = _changed(lm_eval_folder, tmp_path, acc__none=value)
+    with pytest.raises(DataError, match=r"results_.*json: results\.tiny_quiz\.acc,none must be a finite number, not"):
+        list(read_lm_eval(file, "s", registry))
+
+
+@pytest.mark.parametrize("score", ["no", None, math.nan, 7.0])
+def test_a_score_that_is_impossible_is_refused_by_its_line(
+    lm_eval_folder: Path, registry: Registry, tmp_path: Path, score: object
+) -> None:
+    file = _changed(lm_eval_folder, tmp_path, acc__none=0.8, line={"acc": score})
+    with pytest.raises(DataError, match=r"samples_tiny_quiz_.*, row 1: acc must be "):
+        list(read_lm_eval(file, "s", registry))
+
+
+def test_a_metric_without_any_score_in_the_samples_is_refused(
+    lm_eval_folder: Path, registry: Registry, tmp_path: Path
+) -> None:
+    file = _copied(lm_eval_folder, tmp_path / "copy")
+    (samples,) = file.parent.glob("samples_tiny_quiz_*")
+    rows = [json.loads(text) for text in samples.read_text().splitlines()]
+    for row in rows:
+        del row["acc"]
+        row["metrics"].remove("acc")
+    samples.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with pytest.raises(
+        DataError, match=r"samples_tiny_quiz_.*no sample has a score of acc, but results\.tiny_quiz\.acc"
+    ):
+        list(read_lm_eval(file, "s", registry))
+
+
+def test_an_empty_samples_file_is_refused(lm_eval_folder: Path, registry: Registry, tmp_path: Path) -> None:
+    file = _copied(lm_eval_folder, tmp_path / "copy")
+    (samples,) = file.parent.glob("samples_tiny_quiz_*")
+    samples.write_text("")
+    with pytest.raises(DataError, match=r"has 0 documents, but n-samples\.tiny_quiz\.effective .* is 10"):
+        list(read_lm_eval(file, "s", registry))
+
+
+@pytest.mark.parametrize(
+    ("stderr", "message"),
+    [
+        (0.0001, r"acc_norm_stderr,none is 0\.0001, but the 10 samples in samples_.* give 0\.163"),
+        (-1, r"acc_norm_stderr,none must be at least 0, not -1"),
+        ("abc", r"acc_norm_stderr,none must be a finite number, not 'abc'"),
+    ],
+)
+def test_standard_errors_that_the_samples_do_not_give_are_refused(
+    lm_eval_folder: Path, registry: Registry, tmp_path: Path, stderr: object, message: str
+) -> None:
+    file = _changed(lm_eval_folder, tmp_path, acc_norm_stderr__none=stderr)
+    with pytest.raises(DataError, match=rf"results_.*json: results\.tiny_quiz\.{message}"):
+        list(read_lm_eval(file, "s", registry))
+
+
+def test_a_bootstrapped_standard_error_is_accepted(lm_eval_folder: Path, registry: Registry, tmp_path: Path) -> None:
+    quiz = next(read_lm_eval(_changed(lm_eval_folder, tmp_path, acc_norm_stderr__none=0.15), "s", registry))
+    assert _by_name(quiz)["lm-eval.acc_norm"].stderr == 0.15
+
+
+def test_without_samples_a_standard_error_larger_than_any_scores_give_is_refused(
+    lm_eval_folder: Path, registry: Registry, tmp_path: Path
+) -> None:
+    file = _changed(lm_eval_folder, tmp_path, acc_norm_stderr__none=0.6)
+    for samples in file.parent.glob("samples_*"):
+        samples.unlink()
+    with pytest.raises(DataError, match=r"results\.tiny_quiz\.acc_norm_stderr,none must be at most 0\.2"):
+        list(read_lm_eval(file, "s", registry))
+
+
+@pytest.mark.parametrize(("count", "message"), [(1e30, "must be a whole number"), (12.7, "whole"), (-1, "at least 0")])
+def test_impossible_counts_are_refused(
+    lm_eval_folder: Path, registry: Registry, tmp_path: Path, count: float, message: str
+) -> None:
+    file = _copied(lm_eval_folder, tmp_path / "copy")
+    written = json.loads(file.read_text())
+    written["n-samples"]["tiny_quiz"]["effective"] = count
+    file.write_text(json.dumps(written))
+    with pytest.raises(DataError, match=rf"n-samples\.tiny_quiz\.effective: .*{message}"):
+        list(read_lm_eval(file, "s", registry))
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ({"resps": [[["NaN", "False"]]] * 4}, r"resps\[0\] must be a log-probability, at most 0, not 'NaN'"),
+        ({"resps": [[["5.0", "False"]]] * 4}, r"resps\[0\] must be a log-probability, at most 0, not '5\.0'"),
+        ({"doc": {"question": "Another?"}}, "doc_hash is not the hash of the doc"),
+        ({"target": "3"}, "target_hash is not the hash of the target"),
+        ({"doc_id": 1}, r"document 1 is listed twice"),
+        ({"arguments": "zzz"}, r"arguments: must be a mapping, not 'zzz'"),
+        ({"resps": "zzz"}, r"resps: must be a list, not 'zzz'"),
+    ],
+)
+def test_lines_with_impossible_contents_are_refused(
+    lm_eval_folder: Path, registry: Registry, tmp_path: Path, line: dict[str, Any], message: str
+) -> None:
+    file = _changed(lm_eval_folder, tmp_path, line=line)
+    with pytest.raises(DataError, match=rf"samples_tiny_quiz_.*, row [12]: .*{message}"):
+        list(read_lm_eval(file, "s", registry))
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("configs", {"tiny_quiz": "x"}, r"configs\.tiny_quiz: must be a mapping"),
+        ("results", {"tiny_quiz": "x"}, r"results\.tiny_quiz: must be a mapping"),
+        ("results", [], r"results: must be a mapping"),
+    ],
+)
+def test_a_key_of_another_type_is_named(
+    lm_eval_folder: Path, registry: Registry, tmp_path: Path, key: str, value: object, message: str
+) -> None:
+    file = _copied(lm_eval_folder, tmp_path / "copy")
+    file.write_text(json.dumps(json.loads(file.read_text()) | {key: value}))
+    with pytest.raises(DataError, match=message):
+        list(read_lm_eval(file, "s", registry))
+
+
+# Choices
+
+
+def test_the_choice_is_the_one_that_the_main_metric_scored(lm_eval_folder: Path, registry: Registry) -> None:
+    (file,) = lm_eval_files(lm_eval_folder)
+    for metric in ("acc", "acc_norm"):
+        quiz = next(read_lm_eval(file, "s", registry, metric))
+        examples = [one for one in quiz.examples if one.example.choice is not None]
+        assert len(examples) == 10
+        for one in examples:
+            assert one.example.choice is not None
+            correct = one.example.references[one.example.choice].correct
+            assert one.scores[f"lm-eval.{metric}"] == float(correct)
+
+
+def test_a_choice_that_contradicts_the_score_is_unknown(
+    lm_eval_folder: Path, registry: Registry, tmp_path: Path
+) -> None:
+    (file,) = lm_eval_files(lm_eval_folder)
+    first = next(read_lm_eval(file, "s", registry)).examples[0]
+    wrong = 1.0 - first.scores["lm-eval.acc"]
+    file = _changed(lm_eval_folder, tmp_path, line={"acc": wrong}, acc__none=0.2 if wrong else 0.0)
+    written = json.loads(file.read_text())
+    written["results"]["tiny_quiz"]["acc_stderr,none"] = "N/A"
+    file.write_text(json.dumps(written))
+    again = next(read_lm_eval(file, "s", registry)).examples[0]
+    assert (again.example.choice, again.example.prediction) == (None, "")
+    assert again.example.choice_scores == first.example.choice_scores
