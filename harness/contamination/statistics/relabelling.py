@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 Transform = Literal["normal_scores", "raw"]
 
+_PRIOR_SIZES = [2.0**power for power in range(-2, 8)]
+"""Sizes a + b of the beta distribution that shards' probabilities may come from, all as likely beforehand."""
+
 
 def relabelling_test(scores: ArrayLike, transform: Transform = "normal_scores") -> Tail:
     """Test by exact re-labelling whether shards are likelier in published order than in shuffled ones.
@@ -57,9 +60,10 @@ def pooled_relabelling(tables: Sequence[ArrayLike], transform: Transform = "norm
 def relabelling_spread(scores: ArrayLike, share: float = 0.8, draws: int = 400) -> tuple[float, float]:
     """Return the range of log10 p in which the test would end with other random shuffles, with about this probability.
 
-    Each shard's number of shuffles that are less likely than the published order is binomial, with a probability that
-    the observed number estimates (Jeffreys' prior). The number of another draw is therefore beta-binomial; the range
-    lies between quantiles of the statistic over such draws.
+    Each shard's number of shuffles that are less likely than the published order is binomial. The shards' probabilities
+    are drawn from one beta distribution, whose mean and size the observed numbers estimate (empirical Bayes; a prior
+    for each shard alone would pull all shards towards one half). The number of another draw is therefore beta-binomial;
+    the range lies between quantiles of the statistic over such draws.
 
     Args:
         scores: As for :func:`relabelling_test`.
@@ -67,13 +71,25 @@ def relabelling_spread(scores: ArrayLike, share: float = 0.8, draws: int = 400) 
         draws: Number of draws to simulate.
     """
     import numpy as np
+    from scipy.special import betaln
 
     table = score_table(scores)
     shuffles = table.shape[1] - 1
     published, shuffled = table[:, :1], table[:, 1:]
     below = (shuffled < published).sum(axis=1) + (shuffled == published).sum(axis=1) / 2
     rng = np.random.default_rng(0)
-    chance = rng.beta(below + 0.5, shuffles - below + 0.5, size=(draws, len(table)))
+    total = below.sum()
+    mean = (total + 0.5) / (len(table) * shuffles + 1)
+    likelihoods = [
+        (
+            betaln(below + size * mean, shuffles - below + size * (1 - mean)) - betaln(size * mean, size * (1 - mean))
+        ).sum()
+        for size in _PRIOR_SIZES
+    ]
+    weights = np.exp(likelihoods - np.max(likelihoods))
+    sizes = rng.choice(_PRIOR_SIZES, size=(draws, 1), p=weights / weights.sum())
+    means = rng.beta(total + 0.5, len(table) * shuffles - total + 0.5, size=(draws, 1))
+    chance = rng.beta(below + sizes * means, shuffles - below + sizes * (1 - means))
     ranks = rng.binomial(shuffles, chance)
     values = normal_scores(np.arange(shuffles + 1.0)[None])[0]
     ordered = ranks[np.argsort(values[ranks].sum(axis=1), kind="stable")]

@@ -124,7 +124,7 @@ def test_an_unknown_transform() -> None:
         relabelling_test([[1.0, 2.0]], "ranks")  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("effect", [0.0, 0.7])
+@pytest.mark.parametrize("effect", [0.0, 0.7, 2.0])
 def test_other_shuffles_end_in_the_stated_range_about_as_often_as_stated(effect: float) -> None:
     rng = np.random.default_rng(3)
     inside = 0
@@ -133,4 +133,5 @@ def test_other_shuffles_end_in_the_stated_range_about_as_often_as_stated(effect:
         first, second = (np.hstack([published, rng.normal(size=(8, 10))]) for _ in range(2))
         strong, weak = relabelling_spread(first)
         inside += strong <= relabelling_test(second).log10_p <= weak
+        assert strong <= relabelling_test(first).log10_p <= weak
     assert 0.65 <= inside / 150 <= 0.9
