@@ -14,7 +14,7 @@ from typing import Any
 from harness.contracts import Model, Request, Response
 from harness.contracts.models import IN_MEMORY
 from harness.errors import ModelError, shown
-from harness.python.object_model import ObjectModel, identity_of
+from harness.python.object_model import ONCE, ObjectModel, identity_of
 from harness.python.time_budget import Deadline
 
 BACKEND = IN_MEMORY
@@ -67,13 +67,16 @@ def live_model(model: Any, tokenizer: Any, deadline: Deadline) -> LiveModel:
     if tokenizer is not None:
         raise ModelError("tokenizer is for models of transformers; an object with generate or score has its own.")
 
+    identity = identity_of(model)
+
     class Live(ObjectModel):
         answers = frozenset(methods)
+        cacheable = ONCE not in identity
 
         def __init__(self, identifier: str) -> None:
-            super().__init__(f"{BACKEND}:{identifier}", model, deadline.check)
+            super().__init__(f"{BACKEND}:{identifier}", model, identity, deadline.check)
 
-    return LiveModel(Live, own, lambda: _digest(identity_of(model)))
+    return LiveModel(Live, own, lambda: _digest(identity))
 
 
 def transformers_model(model: Any) -> Any:

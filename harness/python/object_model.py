@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import json
+import uuid
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
 from harness.contracts import Completion, GenerateRequest, Model, Prompt, Request, Response, ScoreRequest
 from harness.errors import ModelError, reraise_interrupt, shown
+from harness.installation import imported_module
 from harness.models.tokens.stop_sequences import cut_at_stop
 from harness.plugins.cell_source import cell_source, plain
+
+ONCE = "once"
+"""Key in the identity of an object whose answers cannot be identified: its value is never the same again."""
 
 BATCH = 16
 """Requests that an object without ``batch_size`` is given at a time."""
@@ -28,19 +34,23 @@ class ObjectModel(Model):
 
     It may also have ``batch_size`` (requests at a time, 16), ``window`` (tokens), ``chat`` (True if it takes
     conversations), ``count_tokens(prompt)``, and ``fingerprint()``, which returns what changes its answers, as JSON
-    values. Without that, its class's source and its numbers and texts are taken to.
+    values. Without that, these are its class's source, its numbers and texts, and the weights and settings of its
+    networks (:func:`identity_of`).
 
     Args:
         name: Its name, for messages.
         given: The object.
+        identity: What changes its answers.
         check: Called before each call of the object; what it raises ends the evaluation.
     """  # noqa: D415
 
     answers = frozenset({"generate", "score"})
     honours = frozenset({"temperature", "max_tokens", "system_prompt", "top_p", "top_k", "min_p"})
 
-    def __init__(self, name: str, given: Any, check: Callable[[], None] = lambda: None) -> None:
-        self._name, self._given, self._check = name, given, check
+    def __init__(
+        self, name: str, given: Any, identity: Mapping[str, Any], check: Callable[[], None] = lambda: None
+    ) -> None:
+        self._name, self._given, self._identity, self._check = name, given, identity, check
         self.look_ahead = max(1, int(getattr(given, "batch_size", BATCH)))  # type: ignore[misc]
 
     @property
@@ -58,7 +68,7 @@ class ObjectModel(Model):
         return None
 
     def fingerprint(self) -> Mapping[str, Any]:
-        return {"backend": "live", **identity_of(self._given)}
+        return {"backend": "live", **self._identity}
 
     def count_tokens(self, prompt: Prompt) -> int:
         count = getattr(self._given, "count_tokens", None)
@@ -122,24 +132,80 @@ class ObjectModel(Model):
 
 
 def identity_of(given: Any) -> dict[str, Any]:
-    """Return what identifies an object's answers: its own ``fingerprint()``, else its class's source and plain values.
+    """Return what identifies an object's answers: its own ``fingerprint()``, or else a digest.
+
+    The digest is of its class's source, its numbers and texts, and of each ``torch.nn.Module`` among its attributes:
+    weights, numbers, texts and configuration. If it has other attributes, whose content nobody knows, the identity is
+    never the same again, so that no earlier result is taken for its own; a warning says so.
 
     Raises:
         ModelError: Its fingerprint is not made of JSON values.
     """
     own = getattr(given, "fingerprint", None)
-    if not callable(own):
-        values = getattr(given, "__dict__", {})
-        held = {name: text for name, value in sorted(values.items()) if (text := plain(value)) is not None}
-        source = f"{type(given).__qualname__}\n{cell_source(type(given))}\n{held}"
-        return {"source": hashlib.sha256(source.encode("utf-8", "surrogatepass")).hexdigest()}
-    try:
-        found: dict[str, Any] = json.loads(json.dumps(dict(own()), allow_nan=False))
-    except (TypeError, ValueError) as error:
-        raise ModelError(
-            f"{type(given).__name__}.fingerprint() must return a mapping of JSON values ({error})."
-        ) from None
+    if callable(own):
+        try:
+            found: dict[str, Any] = json.loads(json.dumps(dict(own()), allow_nan=False))
+        except (TypeError, ValueError) as error:
+            raise ModelError(
+                f"{type(given).__name__}.fingerprint() must return a mapping of JSON values ({error})."
+            ) from None
+        return found
+    known, unknown = {}, []
+    parts = {**_attributes(given), **({"its weights": given} if _is_network(given) else {})}
+    for name, value in sorted(parts.items()):
+        text = _network_digest(value) if _is_network(value) else plain(value)
+        if text is None:
+            unknown.append(name)
+        else:
+            known[name] = text
+    source = f"{type(given).__qualname__}\n{cell_source(type(given))}\n{known}"
+    identity = {"source": hashlib.sha256(source.encode("utf-8", "surrogatepass")).hexdigest()}
+    if not unknown:
+        return identity
+    warnings.warn(
+        f"results of {type(given).__name__} are not used again, because these attributes may change its answers: "
+        f"{', '.join(unknown)}. Give it a method fingerprint() that returns what changes its answers, as JSON values.",
+        stacklevel=4,
+    )
+    return {**identity, ONCE: uuid.uuid4().hex}
+
+
+def _attributes(given: Any) -> dict[str, Any]:
+    """Return an object's attributes, also those in slots; without those that torch gives every module."""
+    state = object.__getstate__(given)
+    held, slots = state if isinstance(state, tuple) else (state, None)
+    found = {**(held or {}), **(slots or {})}
+    if _is_network(given):
+        import torch
+
+        found = {name: value for name, value in found.items() if name not in vars(torch.nn.Module())}
     return found
+
+
+def _is_network(value: Any) -> bool:
+    torch = imported_module("torch")
+    return torch is not None and isinstance(value, torch.nn.Module)
+
+
+def _network_digest(network: Any) -> str | None:
+    """Return a digest of a network: its weights, and the numbers, texts and configuration of its modules.
+
+    None if some weights are not in this process.
+    """
+    from harness.models.transformers.in_memory import absent_weights, add_weights
+
+    if absent_weights(network):
+        return None
+    digest = hashlib.sha256()
+    for name, module in network.named_modules():
+        held = {key: text for key, value in sorted(_attributes(module).items()) if (text := plain(value)) is not None}
+        digest.update(f"{name} {type(module).__qualname__} {held}\n".encode("utf-8", "surrogatepass"))
+    for key in ("config", "generation_config"):  # of transformers
+        settings: Any = getattr(network, key, None)
+        if hasattr(settings, "to_dict"):
+            digest.update(f"{key} {json.dumps(settings.to_dict(), sort_keys=True, default=str)}\n".encode())
+    add_weights(digest, network)
+    return digest.hexdigest()
 
 
 def _cut(given: str | Completion, stop: Sequence[str]) -> Completion:

@@ -24,6 +24,12 @@ if TYPE_CHECKING:
 _NOTES = {"_name_or_path", "transformers_version", "use_cache", "architectures", "dtype", "torch_dtype"}
 """Keys of a configuration that change no answer; the weights themselves have a type."""
 
+_ADAPTER_STATE = ("active_adapter", "disable_adapters", "_adapters_disabled", "merged_adapters", "scaling")
+"""Attributes of peft's modules that say which adapters are applied, and how strongly; the weights do not."""
+
+_ADAPTER_NOTES = {"base_model_name_or_path", "revision", "auto_mapping", "inference_mode", "peft_version"}
+"""Keys of an adapter's configuration that change no answer; some are only noted when it is saved."""
+
 _CHUNK = 1 << 26
 """Bytes of a tensor that are read at a time."""
 
@@ -159,23 +165,49 @@ def check_causal(model: Any, name: str) -> None:
         raise ModelError(f"{name} is an encoder-decoder model; only causal language models can be evaluated in memory.")
     if model.get_output_embeddings() is None:
         raise ModelError(f"{name} has no output layer. Load it with AutoModelForCausalLM.")
+    if key := absent_weights(model):
+        raise ModelError(
+            f"{name}: the weights of {key} are not all in this process (sharded, offloaded or not loaded). Gather "
+            "them first, or save a checkpoint and evaluate that."
+        )
+
+
+def absent_weights(model: torch.nn.Module) -> str | None:
+    """Return the name of a parameter whose values are not all in this process; None if there is none."""
     for key, parameter in model.named_parameters():
         if parameter.is_meta or hasattr(parameter, "ds_id") or type(parameter.data).__name__ == "DTensor":
-            raise ModelError(
-                f"{name}: the weights of {key} are not all in this process (sharded, offloaded or not loaded). Gather "
-                "them first, or save a checkpoint and evaluate that."
-            )
+            return key
+    return None
 
 
 def identity_of(model: Any, tokenizer: Any) -> str:
-    """Return a SHA-256 of a model's weights and configuration and of its tokenizer, in hexadecimal."""
+    """Return a SHA-256 of a model and its tokenizer, in hexadecimal.
+
+    It covers the weights, the configuration, the tokens that end a text, and the adapters of peft: their
+    configurations, which of them are active, and their scales.
+    """
     digest = hashlib.sha256()
-    for key, value in (("config", settings_of(model.config)), ("tokenizer", _vocabulary_of(tokenizer))):
-        digest.update(f"{key} {json.dumps(value, sort_keys=True, default=str)}\n".encode())
+    for key, value in (
+        ("config", settings_of(model.config)),
+        ("ends", getattr(getattr(model, "generation_config", None), "eos_token_id", None)),
+        ("adapters", _adapters_of(model)),
+        ("tokenizer", _vocabulary_of(tokenizer)),
+    ):
+        digest.update(f"{key} {json.dumps(value, sort_keys=True, default=_as_json)}\n".encode())
+    add_weights(digest, model)
+    return digest.hexdigest()
+
+
+def add_weights(digest: Any, model: torch.nn.Module) -> None:
+    """Add the names, types, shapes and values of a module's parameters and buffers to a digest of hashlib."""
+    import torch
+
     for name, tensor in sorted(model.state_dict().items()):
+        if not isinstance(tensor, torch.Tensor):  # a module may keep other state
+            digest.update(f"{name} {tensor!r}\n".encode())
+            continue
         digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
         _add(digest, tensor)
-    return digest.hexdigest()
 
 
 def _add(digest: Any, tensor: torch.Tensor) -> None:
@@ -186,6 +218,29 @@ def _add(digest: Any, tensor: torch.Tensor) -> None:
     for start in range(0, flat.numel(), step):
         part = flat[start : start + step].contiguous().view(torch.uint8)
         digest.update(part.cpu().numpy().data)
+
+
+def _adapters_of(model: torch.nn.Module) -> list[Any]:
+    """Return how adapters of peft change a model, as values for JSON; [] without any."""
+    found: list[Any] = []
+    for name, module in model.named_modules():
+        configs = getattr(module, "peft_config", None)  # of a PeftModel, or of a model of transformers with adapters
+        if isinstance(configs, Mapping):
+            kept = {adapter: _without(config.to_dict(), _ADAPTER_NOTES) for adapter, config in configs.items()}
+            found.append([name, kept])
+        if any(kind.__module__.partition(".")[0] == "peft" for kind in type(module).__mro__):
+            state = {key: getattr(module, key, None) for key in _ADAPTER_STATE}
+            # Wrappers pass on what they lack to the model, whose methods have some of these names.
+            found.append([name, {key: value for key, value in state.items() if not callable(value)}])
+    return found
+
+
+def _as_json(value: Any) -> Any:
+    return sorted(map(str, value)) if isinstance(value, set | frozenset) else str(value)
+
+
+def _without(settings: Mapping[str, Any], keys: set[str]) -> dict[str, Any]:
+    return {key: value for key, value in settings.items() if key not in keys}
 
 
 def settings_of(config: Any) -> Mapping[str, Any]:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import sqlite3
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import pytest
 
@@ -197,6 +200,75 @@ def test_series_step_and_budget_are_checked(folder: Path, model: Any, tokens: An
             evaluated(model, tokenizer=tokens, **options)
 
 
+def test_tokens_that_end_a_text_make_another_model(folder: Path, model: Any, tokens: Any) -> None:
+    first = evaluated(model, tokenizer=tokens)
+    model.generation_config.eos_token_id = list(range(320))
+    second = evaluated(model, tokenizer=tokens)
+    assert first.runs()["model"][0] != second.runs()["model"][0]
+    assert len(set(first.samples()["prediction"])) > 1
+    assert set(second.samples()["prediction"]) == {""}
+
+
+def test_adapters_that_are_active_or_disabled_make_other_models(folder: Path, model: Any, tokens: Any) -> None:
+    peft = pytest.importorskip("peft")
+
+    def lora(name: str) -> Any:
+        return peft.LoraConfig(r=4, target_modules=["q_proj", "v_proj"], init_lora_weights=False, lora_alpha=64)
+
+    adapted = peft.get_peft_model(model, lora("one"), adapter_name="one")
+    adapted.add_adapter("two", lora("two"))
+    names = [evaluated(adapted, SCORE, tokenizer=tokens).runs()["model"][0]]
+    with adapted.disable_adapter():
+        names.append(evaluated(adapted, SCORE, tokenizer=tokens).runs()["model"][0])
+    names.append(evaluated(adapted, SCORE, tokenizer=tokens).runs()["model"][0])
+    adapted.set_adapter("two")
+    names.append(evaluated(adapted, SCORE, tokenizer=tokens).runs()["model"][0])
+    for module in adapted.modules():
+        if hasattr(module, "set_scale"):
+            module.set_scale("two", 3.0)
+    names.append(evaluated(adapted, SCORE, tokenizer=tokens).runs()["model"][0])
+    assert names[0] == names[2]
+    assert len(set(names)) == 4
+
+
+def test_adapters_are_recognized_by_the_attributes_of_peft(
+    model: Any, tokens: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a stand-in for peft's layers, where peft is not installed."""
+    import torch
+
+    from harness.models.transformers.in_memory import identity_of
+
+    class Config:
+        def __init__(self, **settings: Any) -> None:
+            self.settings = settings
+
+        def to_dict(self) -> dict[str, Any]:
+            return {"target_modules": {"q_proj", "v_proj"}, **self.settings}
+
+    layer = type("Linear", (torch.nn.Linear,), {"__module__": "peft.tuners.lora.layer"})(2, 2)
+    layer.active_adapter, layer.disable_adapters, layer.merged_adapters = ["one"], False, []
+    layer.scaling = {"one": 2.0}
+    found = [identity_of(model, tokens)]
+    model.adapter = layer
+    found.append(identity_of(model, tokens))
+    for name, value in (
+        ("active_adapter", ["two"]),
+        ("disable_adapters", True),
+        ("merged_adapters", ["one"]),
+        ("scaling", {"one": 3.0}),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(layer, name, value)
+            found.append(identity_of(model, tokens))
+    for settings in ({"r": 4}, {"r": 8}):
+        model.peft_config = {"one": Config(**settings)}
+        found.append(identity_of(model, tokens))
+    assert len(set(found)) == len(found) == 8
+    model.peft_config = {"one": Config(r=8, inference_mode=True, base_model_name_or_path="elsewhere")}
+    assert identity_of(model, tokens) == found[-1]
+
+
 def test_wrappers_of_training_are_looked_through(folder: Path, model: Any, tokens: Any) -> None:
     import torch
 
@@ -205,15 +277,19 @@ def test_wrappers_of_training_are_looked_through(folder: Path, model: Any, token
     assert len(harness.Results().runs()) == len(results.runs()) == 1
 
 
+BATCHES: WeakKeyDictionary[Any, list[int]] = WeakKeyDictionary()
+"""Number of requests in each call of an object; not an attribute, which would be a part of its identity."""
+
+
 class Echo:
     """Answers with what it was made with."""
 
     def __init__(self, answer: Any, score: Any = (-1.0,)) -> None:
         self.answer, self.logprobs = answer, score
-        self.batches: tuple[object, list[int]] = object(), []
+        BATCHES[self] = []
 
     def generate(self, requests: Sequence[Any]) -> list[Any]:
-        self.batches[1].append(len(requests))
+        BATCHES[self].append(len(requests))
         return [self.answer for _ in requests]
 
     def score(self, requests: Sequence[Any]) -> list[Any]:
@@ -233,8 +309,8 @@ def test_an_object_gets_as_many_requests_at_a_time_as_it_takes(folder: Path) -> 
     echo = Echo("Yes")
     echo.batch_size = 8  # type: ignore[attr-defined]
     evaluated(echo)
-    assert sum(echo.batches[1]) == 20
-    assert max(echo.batches[1]) == 8
+    assert sum(BATCHES[echo]) == 20
+    assert max(BATCHES[echo]) == 8
 
 
 def test_an_object_is_identified_by_its_source_and_values_or_by_its_fingerprint(folder: Path) -> None:
@@ -246,7 +322,74 @@ def test_an_object_is_identified_by_its_source_and_values_or_by_its_fingerprint(
     names = [evaluated(one).runs()["model"][0] for one in (echo, same, other, Told("Yes"), Told("No"))]
     assert names[0] == names[1] != names[2]
     assert names[3] == names[4]
-    assert same.batches[1] == []
+    assert BATCHES[same] == []
+
+
+class Thinks:
+    """Holds a network, which decides what it answers."""
+
+    def __init__(self, network: Any) -> None:
+        self.network = network
+
+    def generate(self, requests: Sequence[Any]) -> list[str]:
+        return ["Yes" if self.network.bias.item() > 0 else "No"] * len(requests)
+
+
+def test_the_weights_of_its_networks_identify_an_object(folder: Path) -> None:
+    torch = pytest.importorskip("torch")
+
+    class IsOne(torch.nn.Linear):  # type: ignore[name-defined, misc]
+        def generate(self, requests: Sequence[Any]) -> list[str]:
+            return ["Yes" if self.bias.item() > 0 else "No"] * len(requests)
+
+    for made, network in ((one := IsOne(1, 1), one), (Thinks(inner := torch.nn.Linear(1, 1)), inner)):
+        answers, names = [], []
+        for bias in (0.0, 1.0, 0.0):
+            torch.nn.init.constant_(network.bias, bias)
+            results = evaluated(made)
+            answers.append(set(results.samples()["prediction"]))
+            names.append(results.runs()["model"][0])
+        assert answers == [{"No"}, {"Yes"}, {"No"}]
+        assert names[0] == names[2] != names[1]
+        network.temperature = 0.5
+        names.append(evaluated(made).runs()["model"][0])
+        assert len(set(names)) == 3
+
+
+def test_an_object_with_attributes_of_unknown_content_is_asked_each_time(folder: Path) -> None:
+    class Client:
+        answer = "Yes"
+
+    class Remote(Echo):
+        def generate(self, requests: Sequence[Any]) -> list[Any]:
+            BATCHES[self].append(len(requests))
+            return [self.answer.answer for _ in requests]
+
+    class Slots:
+        __slots__ = ("client",)
+
+        def generate(self, requests: Sequence[Any]) -> list[Any]:
+            return [self.client.answer for _ in requests]
+
+    remote, slots = Remote(Client()), Slots()
+    slots.client = remote.answer
+    for one, name in ((remote, "answer"), (slots, "client")):
+        for wanted in ("Yes", "No"):
+            remote.answer.answer = wanted
+            with pytest.warns(UserWarning, match=rf"not used again.* {name}\. .*fingerprint"):
+                results = evaluated(one, series=type(one).__name__, step=3)
+            assert set(results.samples()["prediction"]) == {wanted}
+    assert sum(BATCHES[remote]) == 40
+    with closing(sqlite3.connect(folder / "results" / "responses.sqlite")) as cache:
+        assert cache.execute("SELECT count(*) FROM responses").fetchone() == (0,)
+
+
+def test_an_object_whose_network_is_elsewhere_is_asked_each_time(folder: Path) -> None:
+    torch = pytest.importorskip("torch")
+    thinks = Thinks(torch.nn.Linear(1, 1, device="meta"))
+    thinks.generate = lambda requests: ["Yes"] * len(requests)  # type: ignore[method-assign]
+    with pytest.warns(UserWarning, match=r"not used again.* generate, network\. "):
+        assert evaluated(thinks).runs()["mean"].tolist() == [0.5]
 
 
 def test_an_interrupted_object_is_asked_only_for_the_rest(folder: Path) -> None:
@@ -255,7 +398,7 @@ def test_an_interrupted_object_is_asked_only_for_the_rest(folder: Path) -> None:
 
         def generate(self, requests: Sequence[Any]) -> list[Any]:
             found = super().generate(requests)
-            if len(self.batches[1]) == 3:
+            if len(BATCHES[self]) == 3:
                 raise KeyboardInterrupt
             return found
 
@@ -267,9 +410,9 @@ def test_an_interrupted_object_is_asked_only_for_the_rest(folder: Path) -> None:
         evaluated(stopped, name="stopped")
     assert harness.Results().runs().empty
     rest = Stopped("Yes")
-    rest.batches[1].extend([0] * 3)
+    BATCHES[rest].extend([0] * 3)
     assert evaluated(rest, name="stopped").runs()["mean"].tolist() == [0.5]
-    assert sum(rest.batches[1]) == 12
+    assert sum(BATCHES[rest]) == 12
 
 
 class Own(Model):
@@ -365,7 +508,7 @@ def test_a_model_that_cannot_be_evaluated_is_one_clear_error(
         evaluated(Echo("Yes"), settings={"resources": {"gpus": 2}})
     with pytest.raises(HarnessError, match=r"settings must be a mapping, .* not \[1\]"):
         evaluated(Echo("Yes"), settings=[1])
-    with pytest.raises(HarnessError, match="write name="):
+    with pytest.raises(HarnessError, match="takes it as name="):
         evaluated(Echo("Yes"), settings={"name": "fake:0"})
     with pytest.raises(TypeError, match="no argument 'executor'"):
         evaluated(Echo("Yes"), executor="ray")
