@@ -83,16 +83,17 @@ def _modules(model: torch.nn.Module) -> Iterator[None]:
 
 @contextmanager
 def _tokenizer(tokenizer: Any) -> Iterator[None]:
-    """Keep how a tokenizer pads and truncates."""
+    """Keep how a tokenizer pads and truncates, and which tokens it adds."""
     names = ("padding_side", "truncation_side", "model_max_length", "pad_token", "add_bos_token", "add_eos_token")
-    settings = {name: getattr(tokenizer, name) for name in names if name in vars(tokenizer)}
+    settings = {name: getattr(tokenizer, name) for name in names if hasattr(tokenizer, name)}
     backend = getattr(tokenizer, "backend_tokenizer", None)
     truncation, padding = getattr(backend, "truncation", None), getattr(backend, "padding", None)
     try:
         yield
     finally:
         for name, value in settings.items():
-            setattr(tokenizer, name, value)
+            if getattr(tokenizer, name) != value:  # setting some of them builds the post-processor anew
+                setattr(tokenizer, name, value)
         if backend is not None:
             _set(backend.enable_truncation, backend.no_truncation, truncation)
             _set(backend.enable_padding, backend.no_padding, padding)

@@ -20,6 +20,7 @@ def test_everything_is_as_before() -> None:
     module[0].longest = 8
     tokens = tokenizer()
     tokens.padding_side = "left"
+    ids = tokens("the answer")["input_ids"]
     tokens.backend_tokenizer.enable_truncation(max_length=5)
     kept = module[0].frequencies
     before = random.getstate(), numpy.random.get_state()[1].tolist(), torch.get_rng_state()
@@ -30,6 +31,8 @@ def test_everything_is_as_before() -> None:
         module[0].longest = 99
         module[0].frequencies = torch.zeros(99)
         tokens.padding_side = "right"
+        tokens.pad_token = tokens.eos_token
+        tokens.add_bos_token = tokens.add_eos_token = True
         tokens.backend_tokenizer.no_truncation()
         tokens.backend_tokenizer.enable_padding()
         raise ValueError("on purpose")
@@ -40,9 +43,11 @@ def test_everything_is_as_before() -> None:
     assert torch.equal(torch.get_rng_state(), before[2])
     assert (module.training, module[0].training, module[0].longest) == (True, False, 8)
     assert module[0].frequencies is kept
-    assert tokens.padding_side == "left"
+    assert (tokens.padding_side, tokens.pad_token) == ("left", None)
+    assert (tokens.add_bos_token, tokens.add_eos_token) == (False, False)
     assert tokens.backend_tokenizer.truncation["max_length"] == 5
     assert tokens.backend_tokenizer.padding is None
+    assert tokens("the answer")["input_ids"] == ids
 
 
 def test_the_generator_of_apples_gpus_is_kept_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
