@@ -6,7 +6,8 @@ import logging
 import math
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -44,7 +45,8 @@ class EvaluationCallback(TrainerCallback):
     Results are in the folder of results, with the training's name as ``series`` and the number of optimizer steps as
     ``step``. The Trainer logs the main metric of each run as ``eval_harness/SCENARIO/METRIC``, with its standard
     error, so that W&B and TensorBoard show it; with ``every="evaluate"`` it can be ``metric_for_best_model``. The
-    training ends with the same weights, bit for bit, as without the callback.
+    training ends with the same weights, bit for bit, as without the callback. With a schedule-free optimizer, the
+    averaged weights are evaluated; switching to them and back rounds, as in the Trainer's own evaluation.
 
     A training that is continued from a checkpoint asks nothing again that these weights have answered. Results of later
     steps that the earlier training left are moved to the folder ``.superseded`` in the folder of results; they come
@@ -174,7 +176,7 @@ class EvaluationCallback(TrainerCallback):
         if step == self._evaluated:
             return
         self._evaluated = step
-        with undisturbed():
+        with undisturbed(), _averaged_weights(self._trainer):
             measured = self._measure(step) if self._trainer.is_world_process_zero() else {}
         self._metrics = shared(self._trainer, measured)
         asked = self._trainer.control.should_log
@@ -190,8 +192,7 @@ class EvaluationCallback(TrainerCallback):
         budget = min((each for each in (self._seconds, self._left) if each is not None), default=None)
         started = time.monotonic()
         try:
-            with warnings.catch_warnings(record=True) as caught:
-                warnings.simplefilter("always")
+            with _logged_warnings(f"{self._series} step {step}: "):
                 self.results = evaluate(
                     self._trainer.model,
                     self._sweep,
@@ -203,9 +204,6 @@ class EvaluationCallback(TrainerCallback):
                     time_budget=budget,
                     **self._options,
                 )
-            for text in dict.fromkeys(str(one.message) for one in caught if one.category is UserWarning):
-                place = f"{self._series} step {step}: "
-                _LOG.warning("%s", text if text.startswith(place) else place + text)
             found = logged_metrics(self.results.records(), self._names)
         except HarnessError as error:
             _LOG.error("%s step %d could not be evaluated: %s", self._series, step, error)
@@ -252,10 +250,9 @@ class EvaluationCallback(TrainerCallback):
         wanted = best if best is None or best.startswith("eval_") else f"eval_{best}"
         if wanted is None or not wanted.startswith(PREFIX):
             return
-        names = [*self._names.values(), *(f"{name}_stderr" for name in self._names.values())]
-        if wanted not in names:
+        if wanted not in self._names.values():
             hint = did_you_mean(wanted, self._names.values())
-            raise HarnessError(f"metric_for_best_model is {best!r}, which is not logged. {hint}")
+            raise HarnessError(f"metric_for_best_model is {best!r}, which is not the main metric of a run. {hint}")
         if event != "evaluate":
             raise HarnessError(f"metric_for_best_model is {best!r}, which the Trainer needs whenever it evaluates: "
                                "write every='evaluate'.")  # fmt: skip
@@ -287,6 +284,46 @@ class _LastCallback(TrainerCallback):
     def on_epoch_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         if control.should_training_stop:
             self._stopped(state)
+
+
+@contextmanager
+def _averaged_weights(trainer: Any) -> Iterator[None]:
+    """Switch an optimizer that has modes, such as a schedule-free one, to the weights that are to be evaluated.
+
+    The Trainer switches model and optimizer together, so the model's mode says in which the optimizer is.
+    """
+    optimizer, training = trainer.optimizer, trainer.model.training
+    if not callable(getattr(optimizer, "eval", None)):
+        yield
+        return
+    optimizer.eval()
+    try:
+        yield
+    finally:
+        if training:
+            optimizer.train()
+
+
+@contextmanager
+def _logged_warnings(place: str) -> Iterator[None]:
+    """Log the text of each UserWarning once, with the place in front; show warnings of other kinds as ever."""
+    texts: list[str] = []
+    with warnings.catch_warnings():
+        show = warnings.showwarning
+
+        def keep(message: Any, category: type[Warning], *where: Any, **more: Any) -> None:
+            if category is UserWarning:
+                texts.append(str(message))
+            else:
+                show(message, category, *where, **more)
+
+        warnings.filterwarnings("always", category=UserWarning)
+        warnings.showwarning = keep
+        try:
+            yield
+        finally:
+            for text in dict.fromkeys(texts):
+                _LOG.warning("%s", text if text.startswith(place) else place + text)
 
 
 def _series_of(args: Any) -> str:

@@ -6,6 +6,7 @@ import logging
 import math
 import random
 import shutil
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -199,6 +200,74 @@ def test_mixed_precision_gives_answers_of_its_own(trainer: Trainers, tokens: Any
     assert kinds == ["bf16", None]
     assert made.model.training
     assert not torch.is_inference_mode_enabled()
+
+
+@pytest.mark.parametrize("every", [2, "evaluate", "save"])
+def test_a_schedule_free_optimizer_is_evaluated_at_its_averaged_weights(
+    trainer: Trainers, tokens: Any, every: Any
+) -> None:
+    import torch
+
+    class ScheduleFree(torch.optim.SGD):
+        """As those of the package schedulefree: eval() puts other weights into the model until train()."""
+
+        shift, log = 0.0, []  # type: ignore[var-annotated]
+
+        def move(self, shift: float) -> None:
+            self.log.append(shift)
+            with torch.no_grad():
+                for group in self.param_groups:
+                    for parameter in group["params"]:
+                        parameter += shift - self.shift
+            self.shift = shift
+
+        def eval(self) -> None:
+            self.move(0.25)
+
+        def train(self) -> None:
+            self.move(0.0)
+
+    made = trainer(eval_strategy="steps", eval_steps=4, save_strategy="steps", save_steps=2)
+    made.optimizer = ScheduleFree(made.model.parameters(), lr=1e-3)
+    callback(made, every=every)
+    modes = {}
+    made.add_callback(noting(lambda step: modes.update({step: made.optimizer.optimizer.shift})))
+    made.train()
+    assert modes == {2: 0.0, 4: 0.25}  # as without the callback: the Trainer evaluates at step 4, then saves
+    (at_4,) = (record for record in harness.Results().records() if record.spec.training_step.step == 4)
+    made.optimizer.eval()
+    expected = harness.evaluate(
+        made.model, tokenizer=tokens, runs=RUNS, plugins=["quiz.yaml"], series="run-7", step=4, results_dir="expected"
+    )
+    assert at_4.spec.model.name == expected.records()[0].spec.model.name
+
+
+def noting(note: Any) -> Any:
+    """Return a callback that notes each step at which the Trainer saves."""
+    from transformers import TrainerCallback
+
+    def on_save(self: Any, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        note(state.global_step)
+
+    return type("Noting", (TrainerCallback,), {"on_save": on_save})()
+
+
+def test_warnings_of_all_kinds_are_shown(
+    trainer: Trainers, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = trainer()
+    found = callback(made, at=[4])
+
+    def warning(*_: Any, **__: Any) -> Any:
+        for text, kind in (("mine", UserWarning), ("mine", UserWarning), ("theirs", RuntimeWarning)):
+            warnings.warn(text, kind, stacklevel=1)
+        raise HarnessError("no results")
+
+    monkeypatch.setattr("harness.training.callback.evaluate", warning)
+    with pytest.warns(RuntimeWarning, match="theirs") as seen:
+        found._measure(4)
+    assert len(seen) == 1
+    assert caplog.text.count("run-7 step 4: mine") == 1
 
 
 def test_out_of_time_nothing_is_a_number_and_the_training_goes_on(
@@ -409,9 +478,11 @@ def test_what_cannot_be_evaluated_is_one_clear_error_before_the_training(
         callback("run-7", every=2)
     best = {"eval_strategy": "steps", "eval_steps": 2, "metric_for_best_model": "harness/quiz/multiple_choice_acuracy"}
     with pytest.raises(
-        HarnessError, match=r"which is not logged\. Did you mean 'eval_harness/quiz/multiple_choice_accuracy'"
+        HarnessError, match=r"not the main metric of a run\. Did you mean 'eval_harness/quiz/multiple_choice_accuracy'"
     ):
         callback(trainer(**best), every="evaluate")
+    with pytest.raises(HarnessError, match=r"not the main metric of a run\. Did you mean"):
+        callback(trainer(**{**best, "metric_for_best_model": f"{KEY}_stderr"}), every="evaluate")
     with pytest.raises(HarnessError, match="write every='evaluate'"):
         callback(trainer(**{**best, "metric_for_best_model": KEY}), every=2)
     monkeypatch.setattr(made, "is_fsdp_enabled", True)
