@@ -86,7 +86,7 @@ def watch_command(
     from harness.sweeps.executor_keys import LocalKeys
     from harness.training.checkpoint_folder import CheckpointFolder
     from harness.training.series_names import check_name, claim_name
-    from harness.training.steps_table import steps_table
+    from harness.training.steps_table import newest_by_step, steps_table
     from harness.training.warm_engine import warm_opener
     from harness.training.watched import model_entry, template_of, without_deleted
     from harness.training.watching import Watch, watch_checkpoints
@@ -139,5 +139,5 @@ def watch_command(
         put_table(steps_table(records), format_)
         raise
     put_table(steps_table(records), format_)
-    if not records or any(record.status != "ok" for record in records):
+    if not records or any(record.status != "ok" for record in newest_by_step(records).values()):
         sys.exit(1)

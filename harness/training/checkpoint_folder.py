@@ -2,14 +2,19 @@
 
 Saving is not atomic: a folder appears first, then its files one by one. A checkpoint is complete when its configuration
 can be read and each file of weights is as long as its own header says; and when nothing more is to come, which shows in
-the Trainer's ``trainer_state.json``, its last file, or in that nothing has changed since the last look.
+the Trainer's ``trainer_state.json``, its last file, or in that nothing has changed since the last look. Tokenizers are
+saved after the weights, but some checkpoints never have one: without it, one more look is needed.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import zipfile
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +25,10 @@ from harness.models.tokens.checkpoint_files import MOST_HEADER, file_state, file
 LAST_FILE = "trainer_state.json"
 _CONFIGS = ("config.json", "adapter_config.json")
 _NOT_WEIGHTS = ("training_args.bin",)
+_VOCABULARIES = ("tokenizer.json", "tekken.json", "vocab*", "*.model", "*.spm", "*.tiktoken")
+"""Files of which each tokenizer has at least one."""
+_PART = re.compile(r"(.*)-\d+-of-(\d+)(\.\w+)")
+"""Names of files that hold a part of the weights, such as ``model-00001-of-00003.safetensors``."""
 _UNFINISHED = (".", "tmp-")
 """How names of folders begin under which checkpoints are written before they are renamed."""
 
@@ -66,7 +75,7 @@ class CheckpointFolder:
         if any((path / config).is_file() for config in _CONFIGS) and step_in(path.name):
             raise HarnessError(f"{path} is a checkpoint; name the folder that it is in, {path.parent}.")
         self.path = path
-        self._before: dict[Path, State] = {}
+        self._seen: dict[Path, tuple[State, int]] = {}  # the state at the last look, and for how many looks
         self._taken: dict[Path, State] = {}
         self._told: set[str] = set()
 
@@ -83,7 +92,7 @@ class CheckpointFolder:
         ready: list[SavedCheckpoint] = []
         incomplete: dict[str, str] = {}
         steps: dict[int, Path] = {}
-        now: dict[Path, State] = {}
+        now: dict[Path, tuple[State, int]] = {}
         for folder in sorted(self.path.iterdir(), key=lambda one: (step_of(one), one.name)):
             if folder.name.startswith(_UNFINISHED) or not _is_checkpoint(folder):
                 continue
@@ -96,11 +105,14 @@ class CheckpointFolder:
                 continue
             steps[step] = folder
             try:
-                now[folder] = state = _state(folder)
+                state = _state(folder)
                 lacks = lacking(folder)
             except (OSError, ModelError) as error:  # it is just being written, or deleted
-                now[folder], state, lacks = (), (), str(error)
-            if not lacks and not _finished(folder) and self._before.get(folder) != state:
+                state, lacks = (), str(error)
+            before, looks = self._seen.get(folder, (None, 0))
+            looks = looks + 1 if before == state else 1
+            now[folder] = state, looks
+            if not lacks and looks < _looks_needed(folder, state):
                 lacks = "it may still be growing"
             if lacks:
                 incomplete[folder.name] = lacks
@@ -109,9 +121,9 @@ class CheckpointFolder:
                     news.append(f"{folder.name} was written again; it is evaluated again.")
                     del self._taken[folder]
                 ready.append(SavedCheckpoint(folder, step, state))
-        for folder in self._before.keys() - now.keys() - self._taken.keys():
+        for folder in self._seen.keys() - now.keys() - self._taken.keys():
             news.append(f"{folder.name} was deleted before it was evaluated.")
-        self._before = now
+        self._seen = now
         told = (*(text for text in skipped if text not in self._told), *news)
         self._told.update(skipped)
         return Scan(tuple(ready), incomplete, told)
@@ -142,16 +154,19 @@ def lacking(folder: Path) -> str:
             return f"{config.name} is incomplete"
     if not configs:
         return "it has no config.json"
+    named: set[str] = set()
     for index in sorted(folder.glob("*.index.json")):
         try:
-            named = set(json.loads(index.read_bytes())["weight_map"].values())
+            named.update(json.loads(index.read_bytes())["weight_map"].values())
         except (ValueError, LookupError, AttributeError, TypeError):
             return f"{index.name} is incomplete"
-        if missing := sorted(name for name in named if not (folder / name).is_file()):
-            return f"{missing[0]} is missing" + (f", and {len(missing) - 1} more" if len(missing) > 1 else "")
     files = files_read(folder, folder.name, remote_code=False)
     held = [file for path, file in files.items() if path.endswith((".safetensors", ".bin"))]
     held = [file for file in held if file.name not in _NOT_WEIGHTS]
+    if missing := sorted(name for name in named if not (folder / name).is_file()):
+        return f"{missing[0]} is missing" + (f", and {len(missing) - 1} more" if len(missing) > 1 else "")
+    if not named and (parts := _parts_missing([file.name for file in held])):
+        return parts
     if not held:
         return "it has no weights"
     for file in held:
@@ -164,6 +179,23 @@ def lacking(folder: Path) -> str:
 def _is_checkpoint(folder: Path) -> bool:
     """Return whether a folder is a checkpoint or may become one."""
     return folder.is_dir() and (step_of(folder) >= 0 or any((folder / name).is_file() for name in _CONFIGS))
+
+
+def _parts_missing(names: Sequence[str]) -> str:
+    """Return what is missing by the names of files of weights, if no index names them all; '' if nothing is."""
+    found = Counter(part.groups() for name in names if (part := _PART.fullmatch(name)))
+    for (_, count, _), there in found.items():
+        if there < int(count):
+            return f"{int(count) - there} of {int(count)} files of weights are missing"
+    return ""
+
+
+def _looks_needed(folder: Path, state: State) -> int:
+    """Return how many looks in a row must find a checkpoint in the same state before it counts as complete."""
+    if _finished(folder):
+        return 1
+    names = [Path(path).name for path, *_ in state]
+    return 2 if any(fnmatch(name, pattern) for name in names for pattern in _VOCABULARIES) else 3
 
 
 def _finished(folder: Path) -> bool:

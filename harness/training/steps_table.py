@@ -28,18 +28,18 @@ FIELDS = (
 )
 
 
-def steps_table(records: Iterable[RunRecord]) -> ResultTable:
-    """Return a table with a row for each step and a column for each run of the sweep.
-
-    Of a step that was evaluated twice, the last record counts.
-    """
+def newest_by_step(records: Iterable[RunRecord]) -> dict[tuple[int, str], RunRecord]:
+    """Return records by step and the run's question; if a step was evaluated twice, the last record counts."""
     newest = {(record.suite, record.name): record for record in records}
     found = [record for record in newest.values() if record.spec.training_step is not None]
-    questions = {record.spec.question: record.spec for record in found}
+    return {(_step(record), record.spec.question): record for record in found}
+
+
+def steps_table(records: Iterable[RunRecord]) -> ResultTable:
+    """Return a table with a row for each step and a column for each run of the sweep."""
+    cells = newest_by_step(records)
+    questions = {record.spec.question: record.spec for record in cells.values()}
     names = {key: name.removeprefix(PREFIX) for key, name in metric_names(list(questions.values())).items()}
-    cells: dict[tuple[int, str], RunRecord] = {}
-    for record in found:
-        cells[_step(record), record.spec.question] = record
     steps = sorted({step for step, _ in cells})
     failed = [cells[key] for key in sorted(cells) if cells[key].status != "ok"]
     return ResultTable(

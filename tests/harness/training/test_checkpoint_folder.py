@@ -76,6 +76,35 @@ def test_every_shard_of_an_index_is_needed(run: Path, saved: Path) -> None:
     assert lacking(there) == ""
 
 
+@pytest.mark.parametrize("end", ["safetensors", "bin"])
+def test_every_part_of_weights_is_needed_also_before_their_index_is_there(run: Path, saved: Path, end: str) -> None:
+    torch = pytest.importorskip("torch")
+    there = save(run, "checkpoint-10", saved)
+    (there / "model.safetensors").unlink()
+    start = "model" if end == "safetensors" else "pytorch_model"
+    for number, lacks in ((1, "2 of 3 files of weights are missing"), (3, "1 of 3 files"), (2, "")):
+        part = there / f"{start}-{number:05}-of-00003.{end}"
+        if end == "bin":
+            torch.save({"a": torch.zeros(2)}, part)
+        else:
+            shutil.copy(saved / "model.safetensors", part)
+        assert lacking(there).startswith(lacks)
+    assert lacking(there) == ""
+
+
+def test_without_a_tokenizer_a_checkpoint_is_looked_at_once_more(run: Path, saved: Path) -> None:
+    without = save(run, "checkpoint-10", saved, trainer=False)
+    later = save(run, "checkpoint-20", saved, trainer=False)
+    for folder in (without, later):
+        (folder / "tokenizer.json").unlink()
+    looks = CheckpointFolder(run)
+    assert names(looks) == []
+    assert names(looks) == []
+    shutil.copy(saved / "tokenizer.json", later)
+    assert names(looks) == ["checkpoint-10"]
+    assert names(looks) == ["checkpoint-10", "checkpoint-20"]
+
+
 def test_pickled_weights_are_complete_with_their_last_record(run: Path, saved: Path) -> None:
     torch = pytest.importorskip("torch")
     there = save(run, "checkpoint-10", saved)

@@ -154,6 +154,27 @@ def test_a_checkpoint_that_cannot_be_loaded_or_is_deleted_fails_alone(
     assert "F2 step 20: checkpoint-20 was deleted" in said.out
 
 
+def test_a_checkpoint_that_succeeds_when_it_is_written_again_is_no_failure(
+    save: Callable[..., Path], run_harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = save(10)
+    vocabulary = (there / "tokenizer.json").read_text()
+    (there / "tokenizer.json").write_text(vocabulary[:50])
+    scan, looks = CheckpointFolder.scan, []
+
+    def repaired(self: CheckpointFolder) -> Any:
+        looks.append(1)
+        if len(looks) == 2:
+            (there / "tokenizer.json").write_text(vocabulary)
+        return scan(self)
+
+    monkeypatch.setattr(CheckpointFolder, "scan", repaired)
+    said = watch(run_harness, "--until", "10")
+    assert "0 of 1 runs ok" in said.err
+    assert "1 of 1 runs ok" in said.err
+    assert said.code == 0
+
+
 def test_the_settings_of_the_sweeps_one_model_hold_for_each_checkpoint(
     save: Callable[..., Path], run_harness: Harness, folder: Path
 ) -> None:
