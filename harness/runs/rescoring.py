@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from harness.contracts import RunMetric
-from harness.contracts.plugins import Kind
+from harness.contracts import RunMetric, Stat
+from harness.contracts.plugins import Kind, MetricDetails
 from harness.errors import HarnessError
 from harness.inference.cache_file import cache_file
 from harness.inference.judge_pool import Judges
@@ -37,7 +38,7 @@ def rescored(record: RunRecord, registry: Registry, cache_dir: Path | None = Non
     models = Models(registry, cache_file(record.directory.parent.parent, cache_dir))
     judges = Judges(registry, models)
     try:
-        outcome = _rescore(record, registry, judges)
+        outcome = _rescore(record, registry, judges, record.directory)
         now_used = definitions(record.spec, registry, judges)
     finally:
         models.close()
@@ -58,6 +59,31 @@ def rescored(record: RunRecord, registry: Registry, cache_dir: Path | None = Non
     )
 
 
+def recomputed_stats(record: RunRecord, registry: Registry) -> Sequence[Stat]:
+    """Return a run's statistics, computed again from its examples without asking a model; nothing is written.
+
+    Statistics of metrics that ask judges or other models are left out.
+
+    Raises:
+        HarnessError: The examples are missing or damaged, or a metric cannot score them.
+    """
+
+    def asks(name: str) -> bool:
+        details = registry.get(Kind.METRIC, name).details
+        return isinstance(details, MetricDetails) and (details.judges or details.models)
+
+    metrics = tuple(metric for metric in record.spec.metrics if not asks(metric.name))
+    if not metrics:
+        return ()
+    models = Models(registry)
+    try:
+        spec = record.spec.model_copy(update={"metrics": metrics})
+        with TemporaryDirectory() as folder:
+            return _rescore(replace(record, spec=spec), registry, Judges(registry, models), Path(folder)).stats
+    finally:
+        models.close()
+
+
 def scores_of_instances(record: RunRecord, name: str, registry: Registry) -> Mapping[str, float]:
     """Return the scores of a run's instances that no example carries, since a run metric gives them.
 
@@ -71,8 +97,8 @@ def scores_of_instances(record: RunRecord, name: str, registry: Registry) -> Map
         models.close()
 
 
-def _rescore(record: RunRecord, registry: Registry, judges: Judges) -> Outcome:
-    """Compute a run's statistics again from its examples, and write the scores beside them.
+def _rescore(record: RunRecord, registry: Registry, judges: Judges, folder: Path) -> Outcome:
+    """Compute a run's statistics again from its examples, and write the examples with their scores into a folder.
 
     Returns:
         The statistics, and how many examples there are and have no answer; the run's cost is not computed again.
@@ -82,7 +108,7 @@ def _rescore(record: RunRecord, registry: Registry, judges: Judges) -> Outcome:
     """
     outcome = Outcome()
     scorer = build_scorer(record.spec, registry, judges)
-    with ExampleWriter(record.directory) as writer:
+    with ExampleWriter(folder) as writer:
         scoring = Scoring(scorer, writer, record.spec.model.name)
         for example, _, error in read_examples(record):
             outcome.examples += 1

@@ -125,7 +125,7 @@ def answering_reasons(record: RunRecord, grade: Determinism, responses: Sequence
         yield Reason("batches", "", "a sample is batched differently from the whole run, so sums round differently.")
     known = provenance.get("determinism")
     if isinstance(known, Mapping) and known.get("sampled") and grade is not Determinism.EXACT:
-        yield Reason("sampling", "", "answers are sampled at a temperature above 0, each with its own seed.")
+        yield Reason("sampling", "", "answers are drawn at a temperature above 0; rounding can change a draw.")
     then = {_served(one.get("model"), one.get("system_fingerprint")) for one in served_models(provenance)}
     now = {_served(one.model, one.fingerprint) for response in responses for one in response.served}
     if not now <= then:

@@ -42,6 +42,7 @@ from harness.verification.reasons import (
 )
 from harness.verification.rebuilding import Rebuilt, changed_parts, rebuild
 from harness.verification.recorded import RecordedRun
+from harness.verification.statistics import ChangedStatistic, changed_statistics
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +73,15 @@ class Reproduction:
     """The run's main metric."""
     reasons: Sequence[Reason]
     """Why answers may differ."""
+    statistics: Sequence[ChangedStatistic]
+    """The statistics in run.json that the run's own answers do not give."""
 
     @property
     def same(self) -> bool:
-        """True if all prompts are the same, and nothing changed in the sample."""
+        """True if all prompts are the same, nothing changed in the sample, and the statistics are of these answers."""
         rebuilt = self.rebuilt
-        return not (self.differences or rebuilt.prompts or rebuilt.instances or rebuilt.missing or rebuilt.added)
+        changed = self.differences or rebuilt.prompts or rebuilt.instances or rebuilt.missing or rebuilt.added
+        return not (changed or self.statistics)
 
     @property
     def changed(self) -> int:
@@ -118,6 +122,7 @@ class Reproduction:
             "errors": self.count("error"),
             "logprobs": self.logprobs.to_json(),
             "scores": {name: change.to_json() for name, change in sorted(self.scores.items())},
+            "statistics": [asdict(one) for one in self.statistics],
             "reasons": reason_values(self.reasons),
             "differences": [asdict(difference) for difference in self.differences],
         }
@@ -184,6 +189,7 @@ def reproduce_run(
     check_permissions(spec, allow)
     if lacking := lacking_data(spec, registry, data_dir):
         raise DataError(lacking)
+    statistics = changed_statistics(record, registry)
     opened = load_model(spec.configured_model, registry)
     try:
         model = CachingModel(opened, spec.model.name, None)
@@ -238,6 +244,7 @@ def reproduce_run(
         scores,
         spec.main_metric,
         reasons,
+        statistics,
     )
 
 

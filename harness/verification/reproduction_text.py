@@ -32,6 +32,13 @@ def reproduction_lines(found: Reproduction) -> Iterator[str]:
             f"difference at most {logs['max']:.2g}, median {logs['median']:.2g} ({rounding})."
         )
     yield from _scores(found)
+    for statistic in found.statistics[:MOST_SHOWN]:
+        yield (
+            f"Statistic {brief(statistic.name, 60)}: {_mean(statistic.recorded)} in run.json, "
+            f"{_mean(statistic.computed)} from the run's own answers."
+        )
+    if len(found.statistics) > MOST_SHOWN:
+        yield f"  … and {counted(len(found.statistics) - MOST_SHOWN, 'more statistic')}; --json has all of them."
     for difference in found.differences[:MOST_SHOWN]:
         yield f"  {_line(difference)}"
     if len(found.differences) > MOST_SHOWN:
@@ -56,6 +63,10 @@ def _scores(found: Reproduction) -> Iterator[str]:
             yield f"Score {brief(name, 60)}: {value['changed']} changed; it was undefined before or is undefined now."
     if same:
         yield f"The scores of {counted(same, 'more metric')} are the same."
+
+
+def _mean(value: float | None) -> str:
+    return "nothing" if value is None else f"{value:.6g}"
 
 
 def _verdict(found: Reproduction) -> str:

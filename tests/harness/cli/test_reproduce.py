@@ -65,6 +65,27 @@ def test_an_exact_model_gives_the_same(harness: Harness, folder: Path, run: dict
     assert value["reasons"] == []
 
 
+def test_statistics_that_the_answers_do_not_give_are_not_the_same(harness: Harness, folder: Path) -> None:
+    run = finished(harness, folder, {"perturbations": ["lowercase"]})
+    assert found(harness, run, "--sample", "5", code=0)["statistics"] == []
+    record = json.loads((run / "run.json").read_text())
+    (main,) = (
+        stat
+        for stat in record["stats"]
+        if (stat["metric"], stat["perturbation"], stat["group"]) == (record["spec"]["main_metric"], None, None)
+    )
+    before, main["mean"] = main["mean"], 0.9
+    del record["stats"][next(at for at, stat in enumerate(record["stats"]) if stat["computed_on"] == "worst")]
+    (run / "run.json").write_text(json.dumps(record))
+    forged, lacking = found(harness, run, "--sample", "5", code=1)["statistics"]
+    assert forged == {"name": main["metric"], "recorded": 0.9, "computed": before}
+    assert lacking["recorded"] is None
+    said = harness("reproduce", str(run), "--plugin", "quiz.yaml", "--sample", "5")
+    assert said.code == 1
+    assert f"Statistic {main['metric']}: 0.9 in run.json, {before:g} from the run's own answers." in said.out
+    assert said.out.endswith("NOT the same.\n")
+
+
 CHAT = """\
 name: chat
 title: Chat
