@@ -9,17 +9,41 @@ gives every example of the run the same score; else HELM's name after ``helm.``.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from statistics import fmean
 from typing import Any, Literal
 
-from harness.contracts import Split, Stat
+from pydantic import BaseModel
+
+from harness.contracts import RunMetric, Split, Stat
 from harness.contracts.plugins import Kind
 from harness.contracts.specs import Component, RunSpec
 from harness.errors import DataError, did_you_mean
-from harness.imports.foreign_files import identity, read_json, understood
-from harness.imports.helm_examples import Key, perturbation_name, read_examples
-from harness.imports.imported_run import OTHER, Imported, Scored, agrees, counterparts, described, scale_of, stat_from
+from harness.imports.foreign_files import check_shape, identity, read_json, understood
+from harness.imports.helm_checks import (
+    MEANS,
+    check_same_instances,
+    check_stat_mean,
+    check_state,
+    stat_mean,
+)
+from harness.imports.helm_examples import perturbation_name, read_examples
+from harness.imports.helm_schema import InstancesFile, RunSpecFile, StateFile, StatsFile
+from harness.imports.helm_scores import KINDS, HelmScores, instance_scores, kinds_of, row_key
+from harness.imports.imported_run import (
+    OTHER,
+    Imported,
+    Scored,
+    agrees,
+    counterparts,
+    described,
+    details_of,
+    scale_among,
+    scale_of,
+    stat_from,
+    unit_interval,
+)
+from harness.imports.mean_checks import Limits
 from harness.imports.our_plugins import chosen_parts, scenario_component, scenario_details
 from harness.installation import DISTRIBUTION
 from harness.plugins.parameters import parameters_of
@@ -37,9 +61,6 @@ MAIN = (
 
 # Our scenarios by the names of HELM's run specs, where these differ.
 _OURS = {"gsm": "gsm8k"}
-
-# HELM's worst over all perturbations of a kind; without any, HELM repeats the original's value.
-_KINDS = frozenset({"robustness", "fairness"})
 
 _COMPUTED_ON: Mapping[str, Literal["original", "perturbed", "worst"]] = {
     "original": "original",
@@ -69,29 +90,41 @@ def read_helm(folder: Path, suite: str, registry: Registry, metric: str | None =
     """Read a run folder.
 
     Raises:
-        DataError: A file is missing or not HELM's, or the run does not have the metric.
+        DataError: A file is missing or not HELM's, its numbers contradict each other, or the run does not have the
+            metric.
     """
     if (folder / SPEC).is_file() and not (folder / STATS).is_file():
         raise DataError(f"{folder} has {SPEC} but no {STATS}; a run folder of HELM has both.")
-    written = read_json(folder / SPEC, RUN_FOLDER)
-    raw = read_json(folder / STATS, RUN_FOLDER)
-    files = [name for name in (SPEC, STATS, INSTANCES, STATE) if (folder / name).is_file()]
-    with understood(folder / INSTANCES, RUN_FOLDER):
-        by_split = _instance_scores(read_json(folder / INSTANCES, RUN_FOLDER)) if INSTANCES in files else {}
-        scores = {key: found for table in by_split.values() for key, found in table.items()}
-    with understood(folder / STATE, RUN_FOLDER):
-        examples = read_examples(read_json(folder / STATE, RUN_FOLDER), scores) if STATE in files else []
-    with understood(folder / SPEC, RUN_FOLDER):
-        adapter = dict(written["adapter_spec"])
-        scenario = _scenario(registry, str(written["name"]), written["scenario_spec"].get("args") or {})
-        model = adapter.get("model") or adapter["model_deployment"]
-    with understood(folder / STATS, RUN_FOLDER):
-        separate = str(adapter["method"]).startswith("multiple_choice_separate")
-        names = _names(raw, examples, registry, separate)
-        kinds = _perturbed_kinds(raw)
-        stats = [stat for item in raw for stat in _stats(item, names, by_split, kinds, registry)]
+    read = _Folder.read(folder)
+    written, raw = read.spec, read.stats
+    adapter = dict(written["adapter_spec"])
     with understood(folder / SPEC, RUN_FOLDER):
         own = str(written["scenario_spec"].get("class_name")).startswith(f"{DISTRIBUTION}.")
+        measured = _measured(written) if own else ()
+        scenario = _scenario(registry, str(written["name"]), written["scenario_spec"].get("args") or {})
+        model = adapter.get("model") or adapter["model_deployment"]
+        method = _adapter(registry, adapter, folder / SPEC)
+    limits = _limits(registry, measured)
+    with understood(folder / INSTANCES, RUN_FOLDER):
+        by_split = instance_scores(read.instances or (), folder / INSTANCES, limits)
+        scores = {key: found for table in by_split.values() for key, found in table.items()}
+    with understood(folder / STATE, RUN_FOLDER):
+        examples = []
+        if read.state is not None:
+            check_state(read.state, adapter, folder / STATE, own=own)
+            if read.instances is not None:
+                keys = {row_key(row) for row in read.instances}
+                check_same_instances(read.state, keys, folder / STATE, INSTANCES)
+            examples = read_examples(read.state, scores)
+    with understood(folder / STATS, RUN_FOLDER):
+        separate = str(adapter["method"]).startswith("multiple_choice_separate")
+        names = _own_names(raw, measured) if own else _names(raw, examples, registry, separate)
+        table = HelmScores(by_split if read.instances is not None else None, kinds_of(read.instances or ()), own)
+        kinds = _perturbed_kinds(raw)
+        found = [stat for place, item in enumerate(raw)
+                 for stat in _stats(item, place, folder, names, table, kinds, registry, measured, limits)]  # fmt: skip
+        stats = list({(s.metric, s.split, s.perturbation, s.computed_on, s.group): s for s in reversed(found)}.values())
+        stats.reverse()
     first = [stat.metric for stat in stats[:1]] if own else []  # as our export orders them
     main = _main_stat(stats, scenario, registry, metric, folder, first)
     with understood(folder / SPEC, RUN_FOLDER):
@@ -99,17 +132,72 @@ def read_helm(folder: Path, suite: str, registry: Registry, metric: str | None =
             suite=suite,
             scenario=scenario,
             parts=chosen_parts(registry, scenario),
-            adapter=_adapter(registry, adapter),
-            perturbations=tuple(Component(name=name) for name in _perturbations(stats)),
+            adapter=method,
+            perturbations=_own_perturbations(written)
+            if own
+            else tuple(Component(name=name) for name in _perturbations(stats)),
             metrics=tuple(Component(name=name) for name in dict.fromkeys(stat.metric for stat in stats)),
             main_metric=main.metric,
             model=Component(name=f"helm:{model}"),
             eval_split=Split(main.split),
             max_eval_instances=adapter.get("max_eval_instances"),
         )
-    renamed = [Scored(one.example, _renamed(one.scores, names)) for one in examples]
-    origin = {"program": "HELM", "run": written["name"], "files": [identity(folder / name) for name in files]}
+    renamed = [Scored(one.example, _renamed(one.scores, names, own=own)) for one in examples]
+    origin = {"program": "HELM", "run": written["name"], "files": [identity(folder / name) for name in read.files]}
     return Imported(spec, stats, origin, renamed, {"examples": len(examples)} if examples else {})
+
+
+@dataclass(frozen=True, slots=True)
+class _Folder:
+    """The content of a run folder."""
+
+    spec: Mapping[str, Any]
+    stats: Sequence[Mapping[str, Any]]
+    instances: Sequence[Mapping[str, Any]] | None
+    state: Mapping[str, Any] | None
+    files: Sequence[str]
+
+    @classmethod
+    def read(cls, folder: Path) -> _Folder:
+        """Return the content, whose shape is checked.
+
+        Raises:
+            DataError: A file is missing or not HELM's.
+        """
+        models: dict[str, type[BaseModel]] = {
+            SPEC: RunSpecFile,
+            STATS: StatsFile,
+            INSTANCES: InstancesFile,
+            STATE: StateFile,
+        }
+        content: dict[str, Any] = dict.fromkeys(models)
+        for name, model in models.items():
+            if name in (SPEC, STATS) or (folder / name).is_file():
+                content[name] = read_json(folder / name, RUN_FOLDER)
+                check_shape(model, content[name], folder / name, RUN_FOLDER)
+        files = [name for name, value in content.items() if value is not None]
+        return cls(content[SPEC], content[STATS], content[INSTANCES], content[STATE], files)
+
+
+def _measured(written: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the metrics of a run of ours."""
+    return tuple(str(one["class_name"]).removeprefix(f"{DISTRIBUTION}.") for one in written.get("metric_specs") or ())
+
+
+def _own_perturbations(written: Mapping[str, Any]) -> tuple[Component, ...]:
+    specs = (written.get("data_augmenter_spec") or {}).get("perturbation_specs") or ()
+    prefix = f"{DISTRIBUTION}."
+    return tuple(Component(name=one["class_name"].removeprefix(prefix), arguments=one["args"]) for one in specs)
+
+
+def _limits(registry: Registry, measured: Sequence[str]) -> Limits:
+    def limits(name: str) -> tuple[float | None, float | None]:
+        scale = scale_among(registry, measured, name) if measured else None
+        if scale is not None:
+            return scale.low, scale.high
+        return (0.0, 1.0) if unit_interval(name) else (None, None)
+
+    return limits
 
 
 def _scenario(registry: Registry, run: str, arguments: Mapping[str, Any]) -> Component:
@@ -122,8 +210,12 @@ def _scenario(registry: Registry, run: str, arguments: Mapping[str, Any]) -> Com
     return scenario_component(registry, _OURS.get(name, name), arguments)
 
 
-def _adapter(registry: Registry, written: Mapping[str, Any]) -> Component:
-    """Return the adapter with HELM's settings by our names; settings that HELM lacks get our defaults."""
+def _adapter(registry: Registry, written: Mapping[str, Any], file: Path) -> Component:
+    """Return the adapter with HELM's settings by our names; settings that HELM lacks get our defaults.
+
+    Raises:
+        DataError: A setting has a wrong value.
+    """
     method = str(written["method"])
     given = {_RENAMED.get(key, key): value for key, value in written.items() if key not in _NOT_SETTINGS}
     given["substitutions"] = [[item["source"], item["target"]] for item in given.get("substitutions") or []]
@@ -131,26 +223,15 @@ def _adapter(registry: Registry, written: Mapping[str, Any]) -> Component:
         return Component(name=method, arguments=given)
     model = parameters_of(registry.get(Kind.ADAPTER, method))
     known = {key: value for key, value in given.items() if key in model.model_fields}
+    check_shape(model, known, file, RUN_FOLDER, key="adapter_spec")
     return Component(name=method, arguments=model.model_validate(known).model_dump(mode="json"))
-
-
-def _instance_scores(rows: Sequence[Mapping[str, Any]]) -> dict[str | None, dict[Key, dict[str, float]]]:
-    """Return the scores of single instances by split: a run has instances of several, and a stat is over one's."""
-    found: dict[str | None, dict[Key, dict[str, float]]] = {}
-    for row in rows:
-        key = (str(row["instance_id"]), perturbation_name(row.get("perturbation")), int(row["train_trial_index"]))
-        for stat in row["stats"]:
-            if "mean" in stat:
-                table = found.setdefault(stat["name"].get("split"), {})
-                table.setdefault(key, {})[stat["name"]["name"]] = float(stat["mean"])
-    return found
 
 
 def _perturbed_kinds(raw: Sequence[Mapping[str, Any]]) -> frozenset[str]:
     """Return the kinds of perturbations in the run."""
     described = [item["name"].get("perturbation") or {} for item in raw]
     return frozenset(
-        kind for one in described if one.get("name") not in _KINDS for kind in _KINDS if one.get(kind) is True
+        kind for one in described if one.get("name") not in KINDS for kind in KINDS if one.get(kind) is True
     )
 
 
@@ -169,34 +250,52 @@ def _names(
     return names
 
 
+def _own_names(raw: Sequence[Mapping[str, Any]], measured: Sequence[str]) -> dict[str, list[str]]:
+    """Return the names of the exported run's metrics, in which those of HELM have a prefix that the export removes."""
+    theirs = {str(item["name"]["name"]) for item in raw}
+    return {name: [f"{PREFIX}{name}" if f"{PREFIX}{name}" in measured else name] for name in theirs}
+
+
+def _is_mean(name: str, registry: Registry, *, own: bool) -> bool:
+    """Return True if a metric is known to be the mean of its instances' scores."""
+    if not own:
+        return name in MEANS
+    plugin = registry.find(Kind.METRIC, name)
+    return plugin is not None and not (isinstance(plugin.target, type) and issubclass(plugin.target, RunMetric))
+
+
 def _stats(
-    item: Mapping[str, Any], names: Mapping[str, Sequence[str]],
-    scores: Mapping[str | None, Mapping[Key, Mapping[str, float]]], kinds: frozenset[str], registry: Registry,
+    item: Mapping[str, Any], place: int, folder: Path, names: Mapping[str, Sequence[str]], scores: HelmScores,
+    kinds: frozenset[str], registry: Registry, measured: Sequence[str], limits: Limits,
 ) -> Iterator[Stat]:  # fmt: skip
     """Yield a stat under each of our names, unless it lacks a split, a value or a perturbation of its kind."""
     about = item["name"]
-    if "split" not in about or item.get("mean") is None:
+    mean = stat_mean(item, place, folder / STATS, limits)
+    if "split" not in about or mean is None:
         return
     changed = about.get("perturbation") or {}
-    if changed and changed.get("name") in _KINDS - kinds:
+    if changed and changed.get("name") in KINDS - kinds:
         return
     computed_on = _COMPUTED_ON[changed.get("computed_on", "perturbed")] if changed else "original"
-    perturbation = perturbation_name(changed)
     part = about.get("sub_split")
-    plain = part is None and computed_on == ("perturbed" if changed else "original")
-    values = _by_instance(scores.get(about["split"], {}), about["name"], perturbation) if plain else None
     for name in names[about["name"]]:
         category, higher = described(registry, name)
-        if changed:
+        if measured and (details := details_of(registry, measured, name)) is not None:
+            category, higher = details.category, details.higher_is_better
+        values = scores.of(about, computed_on, higher=higher)
+        plain = computed_on == ("perturbed" if changed else "original")
+        if values is not None and plain and _is_mean(about["name"], registry, own=scores.own):
+            check_stat_mean(mean, place, about["name"], values, folder / STATS, folder / INSTANCES)
+        if changed and category != "efficiency":
             category = "fairness" if changed.get("fairness") and not changed.get("robustness") else "robustness"
         yield stat_from(
             Stat(
                 metric=name,
                 category=OTHER if name.startswith(PREFIX) else category,
                 split=Split(about["split"]).value,
-                perturbation=perturbation,
-                count=len(values or ()),
-                mean=float(item["mean"]),
+                perturbation=perturbation_name(changed),
+                count=len(values or ()) if plain else 0,
+                mean=mean,
                 stderr=None,
                 ci95=None,
                 min=None,
@@ -206,20 +305,14 @@ def _stats(
                 group=None if part is None else f"sub_split={part}",
             ),
             values,
-            scale_of(registry, name),
+            scale_among(registry, measured, name) if measured else scale_of(registry, name),
         )
 
 
-def _by_instance(scores: Mapping[Key, Mapping[str, float]], name: str, perturbation: str | None) -> list[float]:
-    trials: dict[str, list[float]] = {}
-    for (instance, changed, _), values in scores.items():
-        if changed == perturbation and name in values:
-            trials.setdefault(instance, []).append(values[name])
-    return [fmean(values) for values in trials.values()]
-
-
-def _renamed(scores: Mapping[str, float], names: Mapping[str, Sequence[str]]) -> dict[str, float]:
-    return {ours: value for theirs, value in scores.items() for ours in names.get(theirs, [f"{PREFIX}{theirs}"])}
+def _renamed(scores: Mapping[str, float], names: Mapping[str, Sequence[str]], *, own: bool) -> dict[str, float]:
+    """Return the scores by our names; of our own runs without those that the export adds for HELM."""
+    known = {name: value for name, value in scores.items() if name in names or not own}
+    return {ours: value for theirs, value in known.items() for ours in names.get(theirs, [f"{PREFIX}{theirs}"])}
 
 
 def _perturbations(stats: Sequence[Stat]) -> list[str]:

@@ -54,10 +54,14 @@ def read_examples(scenario_state: Mapping[str, Any], scores: Mapping[Key, Mappin
     """Return an example for each instance, perturbation and trial, in the file's order."""
     grouped: dict[Key, list[State]] = {}
     for state in scenario_state["request_states"]:
-        instance = state["instance"]
-        key = (str(instance["id"]), perturbation_name(instance.get("perturbation")), int(state["train_trial_index"]))
-        grouped.setdefault(key, []).append(state)
+        grouped.setdefault(instance_key(state), []).append(state)
     return [Scored(_example(key, states, scores.get(key, {})), scores.get(key, {})) for key, states in grouped.items()]
+
+
+def instance_key(state: State) -> Key:
+    """Return the key of a request state's instance."""
+    instance = state["instance"]
+    return str(instance["id"]), perturbation_name(instance.get("perturbation")), int(state["train_trial_index"])
 
 
 def perturbation_name(description: Mapping[str, Any] | None) -> str | None:

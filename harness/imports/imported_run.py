@@ -255,12 +255,26 @@ def scale_of(registry: Registry, metric: str) -> Scale | None:
 
 
 def details_of(registry: Registry, metrics: Iterable[str], stat: str) -> MetricDetails | None:
-    """Return the details of the metric, among a run's, that gives a stat: the one of its name or that declares it."""
-    found = [plugin.details for name in (stat, *metrics) if (plugin := registry.find(Kind.METRIC, name)) is not None]
-    known = [details for details in found if isinstance(details, MetricDetails)]
-    giving = [details for details in known if any(fnmatchcase(stat, pattern) for pattern in details.gives)]
-    own = registry.find(Kind.METRIC, stat)
-    return known[0] if own is not None and known else giving[0] if giving else None
+    """Return the details of the metric, among a run's, that gives a stat; None if it is not one of ours.
+
+    It has the stat's name, or that of the score of one answer (``exact_match`` of ``exact_match@4``), or declares it.
+    """
+    for name in (stat, stat.rpartition("@")[0]):
+        plugin = registry.find(Kind.METRIC, name) if name else None
+        if plugin is not None and isinstance(plugin.details, MetricDetails):
+            return plugin.details
+    for name in metrics:
+        plugin = registry.find(Kind.METRIC, name)
+        details = None if plugin is None else plugin.details
+        if isinstance(details, MetricDetails) and any(fnmatchcase(stat, pattern) for pattern in details.gives):
+            return details
+    return None
+
+
+def scale_among(registry: Registry, metrics: Iterable[str], stat: str) -> Scale | None:
+    """Return the scale of a stat of one of a run's metrics; None if unknown."""
+    details = details_of(registry, metrics, stat)
+    return None if details is None else details.scale_of(stat) or details.scale_of(stat.rpartition("@")[0])
 
 
 def described(registry: Registry, metric: str) -> tuple[str, bool | None]:

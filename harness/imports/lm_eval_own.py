@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from harness.contracts import Estimate, Example, Reference, Request, Scale, Split, Stat
-from harness.contracts.plugins import Kind, MetricDetails, PerturbationDetails
+from harness.contracts.plugins import Kind, PerturbationDetails
 from harness.contracts.specs import Component, RunSpec
 from harness.errors import DataError, did_you_mean, shown
 from harness.imports.foreign_files import identity, understood
-from harness.imports.imported_run import OTHER, Imported, Scored, details_of, stat_from, unit_interval
+from harness.imports.imported_run import OTHER, Imported, Scored, details_of, scale_among, stat_from, unit_interval
 from harness.imports.lm_eval_checks import (
     SAMPLES_FILE,
     Reported,
@@ -129,14 +129,7 @@ class _Setup:
         return cls(registry, tuple(str(one["name"]) for one in by["metrics"]), str(by.get("cluster") or ""))
 
     def scale(self, metric: str) -> Scale | None:
-        details = self.details(metric)
-        scale = None if details is None else details.scale_of(metric) or details.scale_of(_of_one_sample(metric))
-        return scale
-
-    def details(self, metric: str) -> MetricDetails | None:
-        return details_of(self.registry, self.metrics, metric) or details_of(
-            self.registry, self.metrics, _of_one_sample(metric)
-        )
+        return scale_among(self.registry, self.metrics, metric)
 
     def limits(self, theirs: str) -> tuple[float | None, float | None]:
         metric = _metric(theirs)
@@ -222,11 +215,6 @@ def _metric(theirs: str) -> str:
     return theirs.replace(";", ",")
 
 
-def _of_one_sample(metric: str) -> str:
-    """Return the score behind the best of several answers, ``exact_match@4``."""
-    return metric.rpartition("@")[0]
-
-
 def _stats(
     task: str, members: Sequence[str], written: Json, examples: Sequence[Scored], file: Path, setup: _Setup
 ) -> Iterator[Stat]:
@@ -243,7 +231,7 @@ def _stats(
     numbers = reported_numbers(task, written, file, setup.limits)
     for one in numbers:
         metric = _metric(one.name)
-        details, scale = setup.details(metric), setup.scale(metric)
+        details, scale = details_of(setup.registry, setup.metrics, metric), setup.scale(metric)
         scores, clusters = _by_instance(examples, metric, setup.cluster)
         if scores and one.name in means:
             _check(one, scores, clusters, file)

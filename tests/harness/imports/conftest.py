@@ -128,8 +128,9 @@ def helm_run(tmp_path: Path) -> Callable[..., Path]:
             ],
             "per_instance_stats.json": [
                 {"instance_id": id, "train_trial_index": 0, **({"perturbation": changed} if changed else {}),
-                 "stats": [_stat(name, [float(right == said)], split="test")
-                           for name in ("exact_match", "quasi_exact_match")]}
+                 "stats": [_stat(name, [score], split="test") for name, score in
+                           (("exact_match", float(right == said)), ("quasi_exact_match", float(right == said)),
+                            ("f1_score", 0.125))]}
                 for id, right, said, changed in _rows()
             ],
             "scenario_state.json": {"adapter_spec": {}, "request_states": [_state(*row) for row in _rows()]},

@@ -28,6 +28,12 @@ def _stats(imported: Imported, metric: str) -> dict[tuple[str | None, str], Stat
     return {(stat.perturbation, stat.computed_on): stat for stat in imported.stats if stat.metric == metric}
 
 
+def _edit(file: Path, change: Callable[[Any], Any]) -> None:
+    content = json.loads(file.read_text())
+    change(content)
+    file.write_text(json.dumps(content))
+
+
 def _said(text: str, reason: str) -> dict[str, Any]:
     tokens = [{"text": text, "logprob": 0.0}] if text else []
     return {"text": text, "logprob": 0.0, "tokens": tokens, "finish_reason": {"reason": reason}}
@@ -52,7 +58,8 @@ def test_scores_of_instances_give_the_error_that_helm_does_not(helm_run: HelmRun
     changed = _stats(imported, "exact_match")
     assert (changed["typos", "perturbed"].mean, changed["typos", "perturbed"].count) == (0.5, 4)
     assert changed["typos", "worst"].mean == 0.25
-    assert changed["typos", "worst"].stderr is None
+    assert changed["typos", "worst"].count == 4
+    assert changed["typos", "worst"].stderr == pytest.approx(0.25)
     assert changed["typos", "perturbed"].category == "robustness"
 
 
@@ -81,6 +88,7 @@ def test_one_disagreement_is_enough(helm_run: HelmRun, registry: Registry) -> No
     rows = json.loads((folder / "per_instance_stats.json").read_text())
     rows[2]["stats"][1]["mean"] = 1.0  # quasi_exact_match of the wrong answer
     (folder / "per_instance_stats.json").write_text(json.dumps(rows))
+    _edit(folder / "stats.json", lambda stats: stats[1].update(mean=1.0))
     names = {stat.metric for stat in read_helm(folder, "s", registry).stats}
     assert "helm.quasi_exact_match" in names
     assert "quasi_exact_match" not in names
@@ -139,13 +147,6 @@ def test_log_probabilities_that_are_all_0_are_unknown(helm_run: HelmRun, registr
     first, second = (one.example for one in read_helm(folder, "s", registry).examples[:2])
     assert first.responses[0].completions[0].logprob is None
     assert second.responses[0].completions[0].logprob == -0.5
-
-
-def test_scores_of_other_instances_give_no_error(helm_run: HelmRun, registry: Registry) -> None:
-    folder = helm_run()
-    rows = json.loads((folder / "per_instance_stats.json").read_text())
-    (folder / "per_instance_stats.json").write_text(json.dumps(rows[:4]))
-    assert _stats(read_helm(folder, "s", registry), "exact_match")[None, "original"].stderr is None
 
 
 def test_where_options_are_scored_one_by_one_exact_match_is_that_of_the_choice(
@@ -297,11 +298,11 @@ def test_a_folder_without_its_stats_is_not_passed_over(helm_run: HelmRun, regist
     ("file", "content", "message"),
     [
         ("stats.json", "{", r"stats\.json: is not a run folder of HELM"),
-        ("stats.json", '[{"name": {}}]', "it has no 'name'"),
-        ("run_spec.json", '{"name": "x"}', "it has no 'adapter_spec'"),
+        ("stats.json", '[{"name": {}}]', r"\[0\]\.name\.name: is required"),
+        ("run_spec.json", '{"name": "x"}', "adapter_spec: is required"),
         ("run_spec.json", "[]", "is not a run folder of HELM"),
         ("scenario_state.json", '{"request_states": [1]}', r"scenario_state\.json: is not a run folder of HELM"),
-        ("per_instance_stats.json", "[{}]", "it has no 'instance_id'"),
+        ("per_instance_stats.json", "[{}]", r"\[0\]\.instance_id: is required"),
     ],
 )
 def test_a_file_of_another_shape_is_one_message(
@@ -345,3 +346,103 @@ def test_whatever_a_file_holds_is_read_or_refused(
 def test_an_unknown_main_metric_gets_a_suggestion(helm_run: HelmRun, registry: Registry) -> None:
     with pytest.raises(DataError, match=r"has no exact_mach; choose one with --metric. Did you mean 'exact_match'"):
         read_helm(helm_run(), "s", registry, "exact_mach")
+
+
+# Files that lie
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            lambda s: s[0].update(mean=0.9),
+            r"\[0\]\.mean \(exact_match\) is 0\.9, but the mean of the 4 instances .* 0\.75",
+        ),
+        (lambda s: s[0].update(mean=True), r"\[0\]\.mean \(exact_match\) must be a finite number, not True"),
+        (lambda s: s[0].update(mean="x"), r"\[0\]\.mean \(exact_match\) must be a finite number, not 'x'"),
+        (lambda s: s[0].pop("mean"), r"\[0\]\.mean \(exact_match\) must be a finite number, not null"),
+        (lambda s: s[0].update(mean=17.5), r"\[0\]\.mean \(exact_match\) must be from 0 to 1, not 17\.5"),
+        (lambda s: s[0].update(count=-1), r"\[0\]\.count: must be at least 0, not -1"),
+        (lambda s: s[0].update(count=1e30), r"\[0\]\.count: must be a whole number, not 1e\+30"),
+    ],
+)
+def test_false_numbers_are_refused_by_their_key(
+    helm_run: HelmRun, registry: Registry, change: Callable[[Any], Any], message: str
+) -> None:
+    folder = helm_run()
+    _edit(folder / "stats.json", change)
+    with pytest.raises(DataError, match=rf"stats\.json: .*{message}"):
+        read_helm(folder, "s", registry)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            lambda r: r[0]["stats"][0].update(mean=7),
+            r"\[0\]\.stats\[0\]\.mean \(exact_match\) must be from 0 to 1, not 7",
+        ),
+        (
+            lambda r: r[0]["stats"][0].update(mean="x"),
+            r"\[0\]\.stats\[0\]\.mean \(exact_match\) must be a finite number",
+        ),
+        (lambda r: r.pop(0), r"stats\.json: .*but the mean of the 3 instances"),
+        (lambda r: r.pop(2), "request_states.*is of instance 'id2', which per_instance_stats.json does not have"),
+        (list.clear, "does not have: the files are of different runs"),
+        (lambda r: [one["stats"].pop(0) for one in r], r"has no scores for \[0\]\.mean \(exact_match\) of stats\.json"),
+    ],
+)
+def test_scores_of_instances_that_do_not_belong_to_the_stats_are_refused(
+    helm_run: HelmRun, registry: Registry, change: Callable[[Any], Any], message: str
+) -> None:
+    folder = helm_run(without=("scenario_state.json",) if "3 instances" in message else ())
+    _edit(folder / "per_instance_stats.json", change)
+    with pytest.raises(DataError, match=message):
+        read_helm(folder, "s", registry)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            lambda s: s["adapter_spec"].update(model="openai/gpt3"),
+            r"adapter_spec\.model is 'openai/gpt3', but 'openai/gpt2'",
+        ),
+        (lambda s: s["adapter_spec"].update(instructions=""), r"adapter_spec\.instructions is '', but"),
+        (
+            lambda s: s["request_states"][0]["instance"].update(id="other"),
+            r"request_states\[0\] is of instance 'other'",
+        ),
+        (lambda s: s["request_states"].append(s["request_states"][0]), r"request_states\[8\] is listed twice"),
+        (
+            lambda s: s["request_states"][0]["result"]["completions"][0].update(logprob=float("nan")),
+            r"request_states\[0\]\.result\.completions\[0\]\.logprob must be a finite number",
+        ),
+        (lambda s: s["request_states"][0].update(request="x"), r"request_states\[0\]\.request: must be a mapping"),
+    ],
+)
+def test_states_of_another_run_are_refused(
+    helm_run: HelmRun, registry: Registry, change: Callable[[Any], Any], message: str
+) -> None:
+    folder = helm_run()
+    _edit(folder / "scenario_state.json", change)
+    with pytest.raises(DataError, match=rf"scenario_state\.json: .*{message}"):
+        read_helm(folder, "s", registry)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("max_train_instances", "many", r"run_spec\.json: .*adapter_spec\.max_train_instances: must be a whole number"),
+        ("method", 5, r"run_spec\.json: .*adapter_spec\.method: must be text, not 5"),
+    ],
+)
+def test_a_setting_with_a_wrong_value_is_named_in_one_line(
+    helm_run: HelmRun, registry: Registry, key: str, value: object, message: str
+) -> None:
+    folder = helm_run()
+    _edit(folder / "run_spec.json", lambda spec: spec["adapter_spec"].update({key: value}))
+    with pytest.raises(DataError, match=message) as caught:
+        read_helm(folder, "s", registry)
+    assert "\n" not in str(caught.value)
+    assert "http" not in str(caught.value)
