@@ -367,6 +367,7 @@ def test_an_object_with_attributes_of_unknown_content_is_asked_each_time(folder:
 
     class Slots:
         __slots__ = ("client",)
+        client: Client
 
         def generate(self, requests: Sequence[Any]) -> list[Any]:
             return [self.client.answer for _ in requests]

@@ -211,10 +211,9 @@ def test_a_schedule_free_optimizer_is_evaluated_at_its_averaged_weights(
     class ScheduleFree(torch.optim.SGD):
         """As those of the package schedulefree: eval() puts other weights into the model until train()."""
 
-        shift, log = 0.0, []  # type: ignore[var-annotated]
+        shift = 0.0
 
         def move(self, shift: float) -> None:
-            self.log.append(shift)
             with torch.no_grad():
                 for group in self.param_groups:
                     for parameter in group["params"]:
@@ -234,7 +233,9 @@ def test_a_schedule_free_optimizer_is_evaluated_at_its_averaged_weights(
     made.add_callback(noting(lambda step: modes.update({step: made.optimizer.optimizer.shift})))
     made.train()
     assert modes == {2: 0.0, 4: 0.25}  # as without the callback: the Trainer evaluates at step 4, then saves
-    (at_4,) = (record for record in harness.Results().records() if record.spec.training_step.step == 4)
+    (at_4,) = (
+        one for one in harness.Results().records() if one.spec.training_step and one.spec.training_step.step == 4
+    )
     made.optimizer.eval()
     expected = harness.evaluate(
         made.model, tokenizer=tokens, runs=RUNS, plugins=["quiz.yaml"], series="run-7", step=4, results_dir="expected"
