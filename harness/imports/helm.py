@@ -100,7 +100,7 @@ def read_helm(folder: Path, suite: str, registry: Registry, metric: str | None =
     adapter = dict(written["adapter_spec"])
     with understood(folder / SPEC, RUN_FOLDER):
         own = str(written["scenario_spec"].get("class_name")).startswith(f"{DISTRIBUTION}.")
-        measured = _measured(written) if own else ()
+        measured = tuple(one.name for one in _own_components(written.get("metric_specs"))) if own else ()
         scenario = _scenario(registry, str(written["name"]), written["scenario_spec"].get("args") or {})
         model = adapter.get("model") or adapter["model_deployment"]
         method = _adapter(registry, adapter, folder / SPEC)
@@ -133,10 +133,12 @@ def read_helm(folder: Path, suite: str, registry: Registry, metric: str | None =
             scenario=scenario,
             parts=chosen_parts(registry, scenario),
             adapter=method,
-            perturbations=_own_perturbations(written)
+            perturbations=_own_components((written.get("data_augmenter_spec") or {}).get("perturbation_specs"))
             if own
             else tuple(Component(name=name) for name in _perturbations(stats)),
-            metrics=tuple(Component(name=name) for name in dict.fromkeys(stat.metric for stat in stats)),
+            metrics=_own_components(written.get("metric_specs"))
+            if own
+            else tuple(Component(name=name) for name in dict.fromkeys(stat.metric for stat in stats)),
             main_metric=main.metric,
             model=Component(name=f"helm:{model}"),
             eval_split=Split(main.split),
@@ -179,15 +181,10 @@ class _Folder:
         return cls(content[SPEC], content[STATS], content[INSTANCES], content[STATE], files)
 
 
-def _measured(written: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the metrics of a run of ours."""
-    return tuple(str(one["class_name"]).removeprefix(f"{DISTRIBUTION}.") for one in written.get("metric_specs") or ())
-
-
-def _own_perturbations(written: Mapping[str, Any]) -> tuple[Component, ...]:
-    specs = (written.get("data_augmenter_spec") or {}).get("perturbation_specs") or ()
+def _own_components(specs: Sequence[Mapping[str, Any]] | None) -> tuple[Component, ...]:
+    """Return the metrics or perturbations of a run of ours."""
     prefix = f"{DISTRIBUTION}."
-    return tuple(Component(name=one["class_name"].removeprefix(prefix), arguments=one["args"]) for one in specs)
+    return tuple(Component(name=one["class_name"].removeprefix(prefix), arguments=one["args"]) for one in specs or ())
 
 
 def _limits(registry: Registry, measured: Sequence[str]) -> Limits:

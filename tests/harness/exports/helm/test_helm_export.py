@@ -114,6 +114,7 @@ def test_metrics_keep_their_names_and_are_there_once(
             assert len(set(places)) == len(places)
             assert imported.spec.main_metric == run.record.spec.main_metric
             assert imported.spec.perturbations == run.record.spec.perturbations
+            assert imported.spec.metrics == run.record.spec.metrics
             assert {stat.metric for stat in imported.stats} <= {stat.metric for stat in run.record.stats}
             assert {name for one in imported.examples for name in one.scores} <= {s.metric for s in run.record.stats}
 
