@@ -85,10 +85,10 @@ def watch_command(
     from harness.models.transformers.warm import WarmModule
     from harness.sweeps.executor_keys import LocalKeys
     from harness.training.checkpoint_folder import CheckpointFolder
-    from harness.training.series_names import check_name, claim_name
+    from harness.training.series_names import check_name, check_renamed, claim_name
     from harness.training.steps_table import newest_by_step, steps_table
     from harness.training.warm_engine import warm_opener
-    from harness.training.watched import model_entry, template_of, without_deleted
+    from harness.training.watched import check_backend, model_entry, template_of, without_deleted
     from harness.training.watching import Watch, watch_checkpoints
 
     folder = CheckpointFolder(checkpoints)
@@ -108,7 +108,10 @@ def watch_command(
     first, registry = read_sweep(sweep, entries, {**overrides, "models": some})
     settings = execution.settings(first, registry)
     results_dir = execution.results_dir
-    if series is None:
+    check_backend(template, registry)
+    if series is not None:
+        check_renamed(results_dir, name, checkpoints, "--series")
+    else:
         check_name(results_dir, name, checkpoints, "--series")
     records: list[RunRecord] = []
     opens = warm_opener(WarmModule())

@@ -80,6 +80,25 @@ def check_name(results_dir: Path, series: str, output: Path, option: str, suites
     )
 
 
+def check_renamed(results_dir: Path, series: str, output: Path, option: str) -> None:
+    """Refuse a new name for a training whose results are there under another one, since they would move to it.
+
+    Raises:
+        HarnessError: A file of the results folder records another name.
+    """
+    for path in sorted((results_dir / FOLDER).glob("*.json")):
+        try:
+            other = str(json.loads(path.read_bytes())["series"])
+        except (OSError, ValueError, LookupError, TypeError):
+            continue
+        owner = _owner(results_dir, other)
+        if other != series and owner is not None and owner.owns(output):
+            raise HarnessError(
+                f"{results_dir}: the results of {output} have the name {other!r} there, and would move to {series!r}. "
+                f"Use {option} {other}, or another folder for results."
+            )
+
+
 def claim_name(results_dir: Path, series: str, output: Path, option: str, *, given: bool) -> None:
     """Record that a name belongs to a training; arguments and errors are those of :func:`check_name`.
 

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from harness import yaml_lines
+from harness.contracts.plugins import BackendDetails, Kind
 from harness.errors import HarnessError
+from harness.plugins.registry import Registry
 from harness.storage.results import RunRecord, write_run
 from harness.sweeps.load import find_sweep
 from harness.training.checkpoint_folder import SavedCheckpoint
@@ -33,6 +35,22 @@ def template_of(sweep: str | None) -> Mapping[str, Any]:
             "whose settings apply to each checkpoint."
         )
     return models[0] if isinstance(models[0], Mapping) else {"name": str(models[0])}
+
+
+def check_backend(template: Mapping[str, Any], registry: Registry) -> None:
+    """Refuse the entry of a model whose backend does not load checkpoints.
+
+    Raises:
+        HarnessError: It is such a backend.
+    """
+    name = str(template.get("name", "")).partition(":")[0] or BACKEND
+    details = registry.get(Kind.BACKEND, name).details
+    find = details.checkpoints if isinstance(details, BackendDetails) else None
+    if find is None or not any(source.weights for source in find("checkpoint-0")):
+        raise HarnessError(
+            f"{name}: does not load checkpoints, so it would be asked instead of them. Leave out `models`, or use the "
+            'settings of a backend that does, as in `models: [{name: "hf:", dtype: bfloat16}]`.'
+        )
 
 
 def model_entry(template: Mapping[str, Any], folder: Path, series: str, step: int) -> dict[str, Any]:

@@ -258,6 +258,29 @@ def test_trainings_whose_folders_have_the_same_name_do_not_share_it(
     assert sorted(set(harness.Results().runs()["series"])) == ["b", "run-7"]
 
 
+def test_a_training_keeps_its_name(save: Callable[..., Path], run_harness: Harness, folder: Path) -> None:
+    save(10)
+    assert watch(run_harness, "--until", "10").code == 0
+    said = watch(run_harness, "--until", "10", "--series", "other")
+    assert said.code == 2
+    assert "the results of run-7 have the name 'run-7' there, and would move to 'other'. Use --series run-7" in said.err
+    assert watch(run_harness, "--until", "10", "--series", "run-7").code == 0
+    assert watch(run_harness, "--until", "10", "--series", "other", "--results-dir", "elsewhere").code == 0
+    assert set(harness.Results().runs()["series"]) == {"run-7"}
+
+
+@pytest.mark.parametrize("model", ["fake:0", {"name": "openai:a", "base_url": "http://127.0.0.1:1/v1"}])
+def test_models_that_load_no_checkpoint_are_refused(
+    save: Callable[..., Path], run_harness: Harness, folder: Path, model: Any
+) -> None:
+    save(10)
+    (folder / "watched.yaml").write_text(json.dumps({**SWEEP, "models": [model]}))
+    said = watch(run_harness, "--until", "10")
+    assert said.code == 2
+    assert "does not load checkpoints, so it would be asked instead of them" in said.err
+    assert not (folder / "results").exists()
+
+
 def test_mistakes_are_one_message(save: Callable[..., Path], run_harness: Harness, folder: Path) -> None:
     for arguments, words in (
         (("nowhere", "watched.yaml"), "nowhere is not a folder"),
