@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -357,3 +358,11 @@ def test_a_choice_that_contradicts_the_score_is_unknown(
     again = next(read_lm_eval(file, "s", registry)).examples[0]
     assert (again.example.choice, again.example.prediction) == (None, "")
     assert again.example.choice_scores == first.example.choice_scores
+
+
+def test_no_score_outside_its_metric_is_written(lm_eval_folder: Path, registry: Registry, tmp_path: Path) -> None:
+    (file,) = lm_eval_files(lm_eval_folder)
+    quiz = next(read_lm_eval(file, "s", registry))
+    first = replace(quiz.examples[0], scores={"lm-eval.acc": 7.0})
+    with pytest.raises(DataError, match=r"lm-eval\.acc: the score of instance 'tiny_quiz-0' must be from 0 to 1"):
+        write_imported(tmp_path, replace(quiz, examples=[first, *quiz.examples[1:]]))

@@ -14,6 +14,7 @@ import pytest
 from harness import Example, GenerateRequest, Instance, Message, Response, ScoreRequest, SequenceRequest
 from harness.contracts import Completion
 from harness.contracts.specs import ChangedPrompt
+from harness.errors import DataError
 from harness.exports.export import export_runs
 from harness.exports.exporter import CannotHoldError
 from harness.exports.lm_eval.documents import document, hashed, output_type
@@ -197,3 +198,47 @@ def test_the_same_run_gives_the_same_bytes(finished: Path, tmp_path: Path) -> No
     _, one = export_runs(finished, "lm-eval", tmp_path / "one")
     _, other = export_runs(finished, "lm-eval", tmp_path / "other")
     assert [file.read_bytes() for file in one] == [file.read_bytes() for file in other]
+
+
+# Our own files that lie
+
+
+def _exported(results: Path, folder: Path, model: str) -> tuple[Path, dict[str, Any]]:
+    export_runs(results, "lm-eval", folder)
+    for file in lm_eval_files(folder):
+        written = json.loads(file.read_text())
+        if written["group_subtasks"] and written["model_name"] == model:
+            return file, written
+    raise AssertionError("no run has train trials")
+
+
+@pytest.mark.parametrize(
+    ("task", "key", "value", "message"),
+    [
+        ("quiz", "exact_match,none", 0.9, r"results\.quiz\.exact_match,none is 0\.9, but the mean of the 20 documents"),
+        ("quiz_trial-1", "exact_match,none", 0.9, r"results\.quiz_trial-1\.exact_match,none is 0\.9, but the mean of"),
+        ("quiz", "exact_match_stderr,none", 1e-4, r"results\.quiz\.exact_match_stderr,none is 0\.0001, but the 20 doc"),
+        ("quiz", "exact_match_stderr,none", -1, r"results\.quiz\.exact_match_stderr,none must be at least 0, not -1"),
+        ("quiz", "sample_len", 12.7, r"results\.quiz\.sample_len must be a whole number, not 12\.7"),
+    ],
+)
+def test_numbers_of_trials_that_contradict_the_samples_are_refused(
+    richer: Path, tmp_path: Path, registry: Registry, task: str, key: str, value: float, message: str
+) -> None:
+    file, written = _exported(richer, tmp_path, "0")
+    assert key in written["results"][task]
+    written["results"][task][key] = value
+    file.write_text(json.dumps(written))
+    with pytest.raises(DataError, match=message):
+        list(read_lm_eval(file, "back", registry))
+
+
+def test_two_lines_of_one_instance_are_refused(richer: Path, tmp_path: Path, registry: Registry) -> None:
+    file, _ = _exported(richer, tmp_path, "0")
+    samples = next(iter(file.parent.glob("samples_quiz_trial-0_*")))
+    rows = [json.loads(line) for line in samples.read_text().splitlines()]
+    rows[1]["doc"]["id"] = rows[0]["doc"]["id"]
+    del rows[1]["doc_hash"]
+    samples.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with pytest.raises(DataError, match=r"samples_quiz_trial-0_.*, row 2: document .* is listed twice \(doc\.id\)"):
+        list(read_lm_eval(file, "back", registry))
