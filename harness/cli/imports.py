@@ -105,8 +105,10 @@ def hub_command(
 ) -> None:
     """Import PATH, a copy of a model's repository, a file of its .eval_results, or a README.md with a model-index."""
     from harness.imports.hub_results import hub_files, read_hub
+    from harness.plugins.registry import default_registry
 
-    _import_all(hub_files(path), lambda file: read_hub(file, suite, model, metric), results_dir)
+    registry = default_registry(plugins)
+    _import_all(hub_files(path), lambda file: read_hub(file, suite, registry, model, metric), results_dir)
 
 
 def _import_all(sources: Iterable[Path], read: Callable[[Path], Iterable[Any]], results_dir: Path) -> None:

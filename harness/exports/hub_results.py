@@ -96,9 +96,8 @@ def _notes(run: StoredRun, stat: Stat) -> str:
     """Return the setup of a run in one line: what a reader needs to compare the value with others."""
     spec = run.record.spec
     shots = spec.adapter.arguments.get("max_train_instances")
-    parts = [stat.metric, spec.adapter.name, f"n={stat.count}"]
-    if isinstance(shots, int):
-        parts.insert(2, f"{shots}-shot")
+    parts = [stat.metric, spec.adapter.name, *([f"{shots}-shot"] if isinstance(shots, int) else [])]
+    parts += [f"{stat.split} split", f"n={stat.count}"]
     if stat.ci95 is not None:
         parts.append(f"95% interval {stat.ci95[0]:.4g} to {stat.ci95[1]:.4g}")
     if spec.max_eval_instances is not None:
@@ -190,8 +189,8 @@ class ModelIndexExporter(Exporter):
             folder.write(*place, "README.md", text=_card(place[-1], results))
 
     def export_run(self, run: StoredRun, folder: OutputFolder, report: ExportReport) -> None:
-        results = overall_results(run, self.registry, self.options)
-        folder.write(*_place(run, self.options), "README.md", text=_card(run.record.spec.model.name, results))
+        place, results = _place(run, self.options), overall_results(run, self.registry, self.options)
+        folder.write(*place, "README.md", text=_card(place[-1], results))
 
 
 def overall_results(run: StoredRun, registry: Registry, options: HubOptions) -> list[EvalResult]:

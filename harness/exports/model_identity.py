@@ -55,6 +55,8 @@ def model_identity(run: StoredRun, developer: str | None = None) -> ModelIdentit
     if is_path:
         name = name.replace("\\", "/").rsplit("/", 1)[-1] or "model"
     parts = [part for part in name.split("/") if part not in ("", ".", "..")]
+    if access == "local weights" and parts:  # a folder, whose path does not say who made it
+        parts = ["_".join(parts)]
     if len(parts) < 2:
         parts = [developer or (LOCAL if imported else _SERVICES.get(backend, LOCAL)), *(parts or ["model"])]
     return ModelIdentity(

@@ -21,7 +21,9 @@ from harness.contracts import Split, Stat
 from harness.contracts.specs import Component, RunSpec
 from harness.errors import DataError, SpecError, did_you_mean
 from harness.imports.foreign_files import identity
-from harness.imports.imported_run import OTHER, Imported
+from harness.imports.imported_run import OTHER, Imported, scale_of
+from harness.imports.reported_numbers import Keys, impossible
+from harness.plugins.registry import Registry
 from harness.storage.regular_files import open_regular
 from harness.validation import explain
 from harness.yaml_lines import Located, load, loads
@@ -34,12 +36,15 @@ _SPLITS = {"validation": Split.VALID, "valid": Split.VALID, "dev": Split.VALID, 
 _LONGEST_CARD = 4_000_000
 
 _OWN_NOTES = re.compile(
-    r"(?P<metric>[^,]+), (?P<method>\w+)(, (?P<shots>\d{1,12})-shot)?, n=(?P<count>\d{1,12})"
+    r"(?P<metric>[^,]+), (?P<method>\w+)(, (?P<shots>\d{1,12})-shot)?(, (?P<split>train|valid|test) split)?"
+    r", n=(?P<count>\d{1,12})"
     r"(, 95% interval (?P<low>\S+) to (?P<high>\S+))?"
     r"(, a random part of the split \(at most (?P<limit>[1-9]\d{0,11}) instances\))?"
     r"(, perturbed copies counted apart: (?P<perturbations>[^,]+))?(, seed (?P<seed>\d{1,12}))?, [^,]+, run [0-9a-f]+"
 )
 """The notes that ``harness export --to eval-results`` writes."""
+_NOTED = 1e-3
+"""Relative rounding of the interval in these notes, which has four digits."""
 
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 M = TypeVar("M", bound=BaseModel)
@@ -160,37 +165,43 @@ def hub_files(path: Path) -> list[Path]:
     return found
 
 
-def read_hub(file: Path, suite: str, model: str | None = None, metric: str | None = None) -> Iterator[Imported]:
+def read_hub(
+    file: Path, suite: str, registry: Registry, model: str | None = None, metric: str | None = None
+) -> Iterator[Imported]:
     """Yield a run for each result of a ``.eval_results`` file, or for each data set of a card's ``model-index``.
 
     Args:
         file: The file.
         suite: The suite to write to.
+        registry: The plugins, for the ranges of our metrics.
         model: The model, ``owner/name``; None to take it from the folders above ``.eval_results``, or from the card.
         metric: The main metric, of a card that has several.
 
     Raises:
-        DataError: It is not such a file, does not say whose results they are, or does not have the metric.
+        DataError: It is not such a file, does not say whose results they are, has an impossible number, or does not
+            have the metric.
     """
     try:
         if file.name == CARD:
-            yield from _card_runs(file, suite, model, metric)
+            yield from _card_runs(file, suite, registry, model, metric)
         else:
-            yield from _entry_runs(file, suite, model)
+            yield from _entry_runs(file, suite, registry, model)
     except SpecError as error:
         raise DataError(str(error)) from None
 
 
-def _entry_runs(file: Path, suite: str, model: str | None) -> Iterator[Imported]:
+def _entry_runs(file: Path, suite: str, registry: Registry, model: str | None) -> Iterator[Imported]:
     located = load(file)
     entries = _checked(located, (), located.data, _Entry)
-    parents = file.resolve().parent.parts
-    if model is None and parents[-1] == FOLDER and len(parents) > 3:
-        model = "/".join(parents[-3:-1])
+    if model is None and file.resolve().parent.name == FOLDER:
+        model = _repository(file.resolve().parent.parent)
     if model is None:
         raise DataError("does not say whose results they are: add --model OWNER/NAME.", file=file)
     seen: dict[str, float] = {}
     noted = [_noted(entry) for entry in entries]
+    for place, (stat, setup) in enumerate(noted):
+        keys = Keys(f"[{place}].value", "", f"[{place}].notes: the 95% interval")
+        _check(stat, keys, registry if setup.method is not None else None, file, _NOTED)
     alike = Counter((entry.dataset, stat.metric, setup) for entry, (stat, setup) in zip(entries, noted, strict=True))
     for entry, (stat, setup) in zip(entries, noted, strict=True):
         about = {"task_id": entry.dataset.task_id, "revision": entry.dataset.revision}
@@ -213,11 +224,12 @@ def _noted(entry: _Entry) -> tuple[Stat, _Setup]:
     own = _OWN_NOTES.fullmatch(entry.notes or "")
     if own is None:
         return _stat(f"{PREFIX}value", entry.value, Split.TEST), _Setup()
+    split = Split(own["split"] or Split.TEST)
     metric = f"{PREFIX}{own['metric'].removeprefix(PREFIX)}"
     shots, limit = (None if own[key] is None else int(own[key]) for key in ("shots", "limit"))
     perturbations = tuple((own["perturbations"] or "").split())
     setup = _Setup(own["method"], shots, limit, perturbations, int(own["seed"] or 0))
-    return _stat(metric, entry.value, Split.TEST, count=int(own["count"]), ci95=_interval(own)), setup
+    return _stat(metric, entry.value, split, count=int(own["count"]), ci95=_interval(own)), setup
 
 
 def _interval(notes: re.Match[str]) -> tuple[float, float] | None:
@@ -229,17 +241,48 @@ def _interval(notes: re.Match[str]) -> tuple[float, float] | None:
     return (low, high) if low <= high else None
 
 
-def _card_runs(file: Path, suite: str, model: str | None, metric: str | None) -> Iterator[Imported]:
+def _repository(folder: Path) -> str | None:
+    """Return the name of a copied repository, ``owner/name``; None if the folder has no parent."""
+    return "/".join(folder.parts[-2:]) if len(folder.parts) > 2 else None
+
+
+def _check(stat: Stat, keys: Keys, registry: Registry | None, file: Path, rounding: float = 1e-6) -> None:
+    """Check that a value is possible.
+
+    Args:
+        stat: The value with its uncertainty.
+        keys: The names of its numbers.
+        registry: Knows the ranges of our metrics; None for a file of others, in which an accuracy may be in percent.
+        file: The file.
+        rounding: How far the ends of the interval are rounded, relative to them.
+
+    Raises:
+        DataError: It is not.
+    """
+    name = stat.metric.removeprefix(PREFIX)
+    for wrong in impossible(stat, keys, None if registry is None else scale_of(registry, name), rounding):
+        raise DataError(f"{name}: {wrong}.", file=file)
+
+
+def _card_runs(file: Path, suite: str, registry: Registry, model: str | None, metric: str | None) -> Iterator[Imported]:
     head = _metadata(file)
     located = loads(head, file=str(file))
     index = located.data.get("model-index") if isinstance(located.data, dict) else None
     if index is None:
         raise DataError("has no model-index in its metadata.", file=file)
     found, known = False, set[str]()
-    for one in _checked(located, ("model-index",), index, _Model):
+    folder = file.resolve().parent
+    for number, one in enumerate(_checked(located, ("model-index",), index, _Model)):
+        if model is None and one.name == folder.name:
+            model = _repository(folder)  # as its .eval_results are named
         grouped: dict[tuple[Any, ...], list[_Result]] = {}
-        for result in one.results:
+        for place, result in enumerate(one.results):
             of = result.dataset
+            for each, measured in enumerate(result.metrics):
+                here, setup = f"model-index[{number}].results[{place}].metrics[{each}]", measured.args.setup
+                keys = Keys(f"{here}.value", f"{here}.args.stderr", f"{here}.args.ci95")
+                is_ours = setup.method is not None and setup.run is not None
+                _check(_metric_stat(measured, Split.TEST), keys, registry if is_ours else None, file)
             grouped.setdefault((of.type, of.config, of.split, of.revision), []).append(result)
         for (dataset, config, split, revision), results in grouped.items():
             setups = _card_stats(results, _SPLITS.get(split or "", Split.TEST))
@@ -274,13 +317,17 @@ def _card_stats(results: Sequence[_Result], split: Split) -> dict[_Setup, list[S
     """
     found: dict[_Setup, dict[str, Stat]] = {}
     for one in (metric for result in results for metric in result.metrics):
-        name = f"{PREFIX}{one.type}" + (f" ({one.config})" if one.config else "")
-        args = one.args
-        stat = _stat(name, one.value, split, count=args.count or 0, stderr=args.stderr, ci95=args.ci95)
-        before = found.setdefault(args.setup, {}).setdefault(name, stat)
+        stat = _metric_stat(one, split)
+        before = found.setdefault(one.args.setup, {}).setdefault(stat.metric, stat)
         if before != stat:
             raise DataError(f"the metric {one.type} has two values, {before.mean:g} and {one.value:g}")
     return {setup: list(stats.values()) for setup, stats in found.items()}
+
+
+def _metric_stat(one: _Metric, split: Split) -> Stat:
+    name = f"{PREFIX}{one.type}" + (f" ({one.config})" if one.config else "")
+    args = one.args
+    return _stat(name, one.value, split, count=args.count or 0, stderr=args.stderr, ci95=args.ci95)
 
 
 def _stat(

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +21,11 @@ from harness.errors import DataError, did_you_mean
 from harness.imports.foreign_files import identity
 from harness.imports.imported_run import OTHER, Imported, Scored, agrees, described, scale_of, stat_from
 from harness.imports.inspect_log import read_log
-from harness.imports.inspect_own import is_own, restored
+from harness.imports.inspect_own import ESTIMATE, OwnLog, is_own, own_log, restored
 from harness.imports.inspect_samples import example_of, score_of
-from harness.imports.inspect_schema import Header, ResultScore, Sample
+from harness.imports.inspect_schema import Header, Metric, ResultScore, Sample
 from harness.imports.our_plugins import chosen_parts, scenario_component
+from harness.imports.reported_numbers import Keys, clusters_of, contradicted, impossible
 from harness.plugins.registry import Registry
 
 PREFIX = "inspect."
@@ -73,16 +74,23 @@ def read_inspect(file: Path, suite: str, registry: Registry, metric: str | None 
     if header.status != "success" or results is None:
         why = f": {header.error.message}" if header.error is not None else ""
         raise DataError(f"the evaluation did not succeed (status {header.status!r}){why}.", file=file)
+    try:
+        own = own_log(header, suite)
+    except ValueError as error:
+        raise DataError(f"{error}.", file=file) from None
+    reading = _Reading(file, header, registry, own)
     settings = {**header.eval.model_generate_config, **header.plan.config}
     headline = results.headline.score if results.headline is not None else None
-    scored, values = _scored(file, header, samples, settings, headline)
-    names = {name: [ours] for name in values if (ours := _ours(registry, name, scored)) is not None}
+    scored, values = _scored(reading, samples, settings, headline)
+    names = {name: [ours] for name in values if (ours := _ours(registry, name, scored)) not in (None, name)}
     stats = [stat for place, score in enumerate(results.scores)
-             for stat in _stats(score, f"results.scores[{place}]", file, header, values, bool(scored))]  # fmt: skip
+             for stat in _stats(score, f"results.scores[{place}]", reading, values, scored)]  # fmt: skip
     stats += [stat for one in stats for ours in names.get(one.metric, ()) for stat in [_renamed(one, ours, registry)]]
-    main = _main(stats, header, names, metric, file)
+    main = _main(stats, reading, names, metric)
     return Imported(
-        spec=_spec(header, suite, registry, stats, main),
+        spec=_own_spec(header, reading.main.spec, main)
+        if reading.main is not None
+        else _spec(header, suite, registry, stats, main),
         stats=stats,
         origin={
             "program": "inspect_ai",
@@ -99,17 +107,45 @@ def read_inspect(file: Path, suite: str, registry: Registry, metric: str | None 
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """What is known of a log while its numbers are read."""
+
+    file: Path
+    header: Header
+    registry: Registry
+    own: OwnLog | None
+    """What this harness wrote of the run; None for a log of others."""
+
+    @property
+    def main(self) -> OwnLog | None:
+        """The same, of the main task of a run, whose statistics keep their names."""
+        return self.own if self.own is not None and self.own.is_main else None
+
+    def called(self, score: ResultScore, name: str) -> str:
+        """Return the name here of a metric of a score."""
+        if self.main is not None and name in ("mean", ESTIMATE):
+            return score.name
+        plain = score.reducer in (None, "mean")
+        return f"{PREFIX}{score.name}.{name}" + ("" if plain else f",{score.reducer}")
+
+    def scale(self, score: ResultScore) -> Scale | None:
+        """Return the scale of a score of ours; None for others', whose scores may be any number."""
+        return scale_of(self.registry, score.name) if is_own(self.header) else None
+
+
 def _scored(
-    file: Path, header: Header, samples: Iterator[Sample], settings: Mapping[str, Any], headline: str | None
+    reading: _Reading, samples: Iterator[Sample], settings: Mapping[str, Any], headline: str | None
 ) -> tuple[list[Scored], dict[str, dict[str, list[float]]]]:
     """Return the examples, and the values of each mean by metric and sample, one for each epoch."""
-    results = header.results
-    own = is_own(header)
-    wanted = {
-        (score.name, score.scorer): [f"{PREFIX}{score.name}.{name}" for name in score.metrics if name in _MEANS]
+    file, results = reading.file, reading.header.results
+    own = is_own(reading.header)
+    split = Split.TEST if reading.own is None else reading.own.split
+    wanted = [
+        (score, [reading.called(score, name) for name in score.metrics if name in _MEANS], reading.scale(score))
         for score in (results.scores if results is not None else ())
         if score.reducer in (None, "mean")
-    }
+    ]
     found: dict[tuple[str, int], Scored] = {}
     values: dict[str, dict[str, list[float]]] = {}
     for sample in samples:
@@ -117,17 +153,21 @@ def _scored(
         if place in found:
             raise DataError(f"sample {sample.id!r} of epoch {sample.epoch} is listed twice.", file=file)
         scores: dict[str, float] = {}
-        for (name, scorer), metrics in wanted.items():
-            value = score_of(sample, name, scorer)
-            if value is not None and not math.isfinite(value):
-                message = f"sample {sample.id!r}: scores.{name}.value must be a finite number, not {value}."
-                raise DataError(message, file=file)
-            for metric in metrics if value is not None else ():
-                scores[metric] = float(value or 0.0)
+        for score, metrics, scale in wanted:
+            value = score_of(sample, score.name, score.scorer)
+            if value is None:
+                continue
+            key = f"sample {sample.id!r}: scores.{score.name}.value"
+            if not math.isfinite(value):
+                raise DataError(f"{key} must be a finite number, not {value}.", file=file)
+            if scale is not None and scale.clipped(value) is None:
+                raise DataError(f"{key} must be {scale}, not {value:g}.", file=file)
+            for metric in metrics:
+                scores[metric] = float(value)
                 values.setdefault(metric, {}).setdefault(place[0], []).append(scores[metric])
         try:
             example = example_of(sample, settings, headline)
-            example = restored(example, sample) if own else example
+            example = restored(example, sample, split) if own else example
         except (TypeError, ValueError, KeyError, AttributeError) as error:
             raise DataError(f"sample {sample.id!r} has an unusable setting or message ({error}).", file=file) from error
         found[place] = Scored(example, scores, sample.error.message if sample.error is not None else None)
@@ -135,44 +175,80 @@ def _scored(
 
 
 def _stats(
-    score: ResultScore, key: str, file: Path, header: Header,
-    values: Mapping[str, Mapping[str, list[float]]], has_samples: bool,
+    score: ResultScore, key: str, reading: _Reading,
+    values: Mapping[str, Mapping[str, list[float]]], scored: Sequence[Scored],
 ) -> Iterator[Stat]:  # fmt: skip
     """Yield a stat for each metric of a score; standard errors belong to its means.
 
     Raises:
-        DataError: A number contradicts the samples.
+        DataError: A number is impossible, or contradicts the samples.
     """
-    own = _own_metrics(header, score.scorer)
+    file = reading.file
+    own = _own_metrics(reading.header, score.scorer)
     plain = score.reducer in (None, "mean")
-    errors = [score.metrics[name].value for name in _ERRORS if name in score.metrics]
+    cluster = reading.own.spec.cluster if reading.own is not None else ""
+    clusters = clusters_of((one.example for one in scored), cluster)
+    error = next((name for name in _ERRORS if name in score.metrics), None)
     for name, metric in score.metrics.items():
         if name in _ERRORS:
             continue
         if not math.isfinite(metric.value):
             raise DataError(f"{key}.metrics.{name}.value must be a finite number, not {metric.value}.", file=file)
-        called = f"{PREFIX}{score.name}.{name}" + ("" if plain else f",{score.reducer}")
-        mean = name in _MEANS
-        by_sample = values.get(called, {}) if mean and plain else {}
+        called = reading.called(score, name)
+        by_sample = values.get(called, {}) if name in _MEANS and plain else {}
         scores = [math.fsum(each) / len(each) for each in by_sample.values()]
-        if has_samples and scores and name in own and not metric.params:
-            _check(score, f"{key}.metrics.{name}.value", metric.value, f"{key}.scored_samples", scores, file)
-        scale = _scale([value for each in by_sample.values() for value in each]) if scores and name in own else None
-        stat = Stat(
-            metric=called,
-            category=OTHER,
-            split=Split.TEST.value,
-            perturbation=None,
-            count=score.scored_samples if score.scored_samples is not None else len(scores),
-            mean=float(metric.value),
-            stderr=float(errors[0]) if mean and errors and math.isfinite(errors[0]) else None,
-            ci95=None,
-            min=None,
-            max=None,
-            higher_is_better=True if name == "accuracy" else None,
+        stat = _stat(score, name, metric, called, error, len(scores), reading)
+        keys = Keys(
+            f"{key}.metrics.{name}.value", f"{key}.metrics.{error}.value", f"{key}.metrics.{name}.metadata.ci95"
         )
-        computed = stat_from(stat, scores, scale)
-        yield computed if computed is not stat else replace(stat, note=REPORTED)
+        is_checked = bool(scores) and name in own and not metric.params
+        if is_checked:
+            _check(score, keys.mean, metric.value, f"{key}.scored_samples", scores, file)
+        # Of clusters, other programs' logs do not say enough to compute errors again.
+        if is_checked and (clusters is not None or error is None or error in own):
+            _refuse(contradicted(stat, keys, by_sample, "samples", is_mean=True, clusters=clusters), file)
+        _refuse(impossible(stat, keys, _limits(score, name, reading, bool(scored))), file)
+        every = [value for each in by_sample.values() for value in each]
+        scale = (reading.scale(score) or _scale(every)) if scores and name in own else None
+        by_score = None if clusters is None else [clusters[sample] for sample in by_sample]
+        computed = stat_from(stat, scores, scale, by_score)
+        reported = computed is stat and stat.metric != score.name
+        yield replace(stat, note=REPORTED) if reported else computed
+
+
+def _stat(
+    score: ResultScore, name: str, metric: Metric, called: str, error: str | None, scored: int, reading: _Reading
+) -> Stat:
+    """Return a metric as it is in the log; of our own logs with what they say beyond inspect_ai's fields."""
+    known = (metric.metadata or {}) if called == score.name else {}
+    reported = score.metrics[error].value if error is not None and (name in _MEANS or called == score.name) else None
+    ends = known.get("ci95")
+    return Stat(
+        metric=called,
+        category=str(score.params.get("category", OTHER)) if called == score.name else OTHER,
+        split=(Split.TEST if reading.own is None else reading.own.split).value,
+        perturbation=None,
+        count=score.scored_samples if score.scored_samples is not None else scored,
+        mean=metric.value,
+        stderr=reported if reported is not None and math.isfinite(reported) else None,
+        ci95=(float(ends[0]), float(ends[1])) if isinstance(ends, list) and len(ends) == 2 else None,
+        min=None,
+        max=None,
+        higher_is_better=known.get("higher_is_better", True if name == "accuracy" else None),
+        note=str(known.get("note", "")),
+    )
+
+
+def _limits(score: ResultScore, name: str, reading: _Reading, has_samples: bool) -> Scale | None:
+    """Return the range of a metric, as far as it is known without the samples."""
+    if name in ("mean", ESTIMATE):
+        return reading.scale(score)
+    return BOUNDED if name == "accuracy" and not has_samples else None
+
+
+def _refuse(problems: Iterator[str], file: Path) -> None:
+    for problem in problems:
+        raise DataError(f"{problem}.", file=file)
 
 
 def _check(score: ResultScore, mean_key: str, mean: float, count_key: str, scores: Sequence[float], file: Path) -> None:
@@ -186,7 +262,7 @@ def _check(score: ResultScore, mean_key: str, mean: float, count_key: str, score
 
 
 def _own_metrics(header: Header, scorer: str) -> frozenset[str]:
-    """Return which of the means are inspect_ai's own without options, whose definition is known."""
+    """Return which of the means and their errors are inspect_ai's own without options, whose definition is known."""
     found: set[str] = set()
 
     def look(declared: Any) -> None:
@@ -204,7 +280,7 @@ def _own_metrics(header: Header, scorer: str) -> frozenset[str]:
     for one in header.eval.scorers or ():
         if one.name.rpartition("/")[2] == scorer.rpartition("/")[2]:
             look(one.metrics)
-    return frozenset(found) & frozenset(_MEANS)
+    return frozenset(found) & frozenset((*_MEANS, *_ERRORS))
 
 
 def _scale(values: Sequence[float]) -> Scale | None:
@@ -228,11 +304,12 @@ def _with_ours(scores: Mapping[str, float], names: Mapping[str, Sequence[str]]) 
     return {**scores, **{ours: scores[name] for name, several in names.items() if name in scores for ours in several}}
 
 
-def _main(
-    stats: Sequence[Stat], header: Header, names: Mapping[str, Sequence[str]], metric: str | None, file: Path
-) -> Stat:
+def _main(stats: Sequence[Stat], reading: _Reading, names: Mapping[str, Sequence[str]], metric: str | None) -> Stat:
     """Return the stat that was asked for, else the headline, by our name if it has one."""
+    header, file = reading.header, reading.file
     known = {stat.metric: stat for stat in stats}
+    if metric is None and reading.main is not None and reading.main.spec.main_metric in known:
+        return known[reading.main.spec.main_metric]
     if metric is not None:
         found = known.get(metric) or known.get(PREFIX + metric)
         if found is None:
@@ -248,6 +325,11 @@ def _main(
         raise DataError("the log has no metric: results.scores is empty.", file=file)
     first = stats[0]
     return known[names[first.metric][0]] if first.metric in names else first
+
+
+def _own_spec(header: Header, spec: RunSpec, main: Stat) -> RunSpec:
+    """Return the spec of the exported run, of the model that the log names."""
+    return spec.model_copy(update={"model": Component(name=f"inspect:{header.eval.model}"), "main_metric": main.metric})
 
 
 def _spec(header: Header, suite: str, registry: Registry, stats: Sequence[Stat], main: Stat) -> RunSpec:
@@ -271,7 +353,7 @@ def _spec(header: Header, suite: str, registry: Registry, stats: Sequence[Stat],
         metrics=tuple(Component(name=name) for name in dict.fromkeys(stat.metric for stat in stats)),
         main_metric=main.metric,
         model=Component(name=f"inspect:{task.model}"),
-        eval_split=Split.TEST,
+        eval_split=Split(main.split),
         max_eval_instances=limit if isinstance(limit, int) and limit >= 1 else None,
         samples=max(1, task.config.epochs or 1),
     )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from harness.contracts import Completion, Example, GenerateRequest, Request, Response
+from harness.contracts import Completion, Example, GenerateRequest, Request, Response, Split
+from harness.contracts.specs import RunSpec
 from harness.imports.inspect_schema import Header, Sample
 from harness.imports.own_answers import KEY, with_own_answer
+from harness.imports.own_spec import check_own_spec, own_spec
 from harness.installation import DISTRIBUTION
 from harness.storage.encoding import decode_request, decode_response
 
@@ -17,14 +19,60 @@ ANSWER = "answer"
 SCORED = "scored_texts"
 """Key of them for texts whose likelihood was asked for: requests and responses."""
 
+ESTIMATE = "estimate"
+"""The metric of a score that is not a mean of the samples' scores."""
+
+_SPEC = "eval.metadata.spec"
+
 
 def is_own(header: Header) -> bool:
     """Return True if this harness wrote a log."""
     return (header.eval.metadata or {}).get("program") == DISTRIBUTION
 
 
-def restored(example: Example, sample: Sample) -> Example:
+@dataclass(frozen=True, slots=True)
+class OwnLog:
+    """What this harness wrote of the run that a log is of."""
+
+    spec: RunSpec
+    """The run's spec."""
+    split: Split
+    """The split of the log's samples."""
+    is_main: bool
+    """True if the log is of the run's main task: the unperturbed instances of the evaluated split."""
+
+
+def own_log(header: Header, suite: str) -> OwnLog | None:
+    """Return what this harness wrote of a log's run, in another suite; None if it did not.
+
+    Raises:
+        ValueError: It is not what this harness writes, or is of another run.
+    """
+    known = header.eval.metadata or {}
+    if not is_own(header) or "spec" not in known:
+        return None
+    spec = own_spec(known["spec"], _SPEC, suite)
+    backend, colon, identifier = spec.model.name.partition(":")
+    solver = header.plan.steps[0].solver if header.plan.steps else None
+    check_own_spec(
+        _SPEC,
+        {
+            "eval.task": (header.eval.task, spec.scenario.name),
+            "eval.model": (header.eval.model, f"{backend}/{identifier}" if colon else backend),
+            "plan.steps[0].solver": (solver, spec.adapter.name),
+        },
+    )
+    split = Split(known.get("split", spec.eval_split))
+    return OwnLog(spec, split, is_main=split == spec.eval_split and not known.get("perturbation"))
+
+
+def restored(example: Example, sample: Sample, split: Split) -> Example:
     """Return an example with what its metadata say beyond a sample's own fields.
+
+    Args:
+        example: The example, as a log of other programs would give it.
+        sample: The sample.
+        split: Its split.
 
     Raises:
         ValueError: They have another form; KeyError and TypeError likewise.
@@ -38,7 +86,7 @@ def restored(example: Example, sample: Sample) -> Example:
     trial = int(known.get("train_trial", 0))
     found = replace(
         example,
-        instance=example.instance.replace(meta=meta),
+        instance=example.instance.replace(meta=meta, split=split),
         requests=requests,
         responses=responses,
         trial=trial,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, JsonValue, StrictBool, StrictFloat, StrictInt, StrictStr
 
-Number = StrictInt | StrictFloat
+Number = Annotated[float, Field(strict=True)]
 Scalar = StrictBool | StrictInt | StrictFloat | StrictStr
 Value = Scalar | dict[str, Scalar | None] | list[Scalar]
 
@@ -17,6 +17,7 @@ class Metric(BaseModel):
     name: StrictStr
     value: Number
     params: dict[str, Any] = Field(default_factory=dict)
+    metadata: dict[str, Any] | None = None
 
 
 class ResultScore(BaseModel):

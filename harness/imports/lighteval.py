@@ -4,33 +4,33 @@ A task gets a leaderboard column of its own, next to the scenario of the same na
 Metrics are called ``lighteval.METRIC``. Means are computed again from the details, and a task whose means differ is
 refused. A number that lighteval gives for a metric which the task neither declares nor scores is left out: averages
 over tasks leave such zeros behind.
+
+Files that this harness wrote keep the scenario, method and metrics of their run, and so share its column.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from harness.contracts import PROPORTION, Split, Stat
+from harness.contracts import PROPORTION, Scale, Split, Stat
 from harness.contracts.specs import Component, RunSpec
 from harness.errors import DataError, did_you_mean
 from harness.imports.foreign_files import identity, read_json, understood
-from harness.imports.imported_run import OTHER, Imported, Scored, stat_from
-from harness.imports.lighteval_details import PREFIX, read_details
+from harness.imports.imported_run import OTHER, Imported, Scored, described, scale_of, stat_from
+from harness.imports.lighteval_details import MAIN, PREFIX, read_details
+from harness.imports.lighteval_own import own_run
 from harness.imports.our_plugins import chosen_parts, scenario_component
+from harness.imports.reported_numbers import Keys, by_instance, clusters_of, contradicted, impossible
 from harness.plugins.registry import Registry
 
 RESULTS = "a results file of lighteval"
 REPORTED = "as lighteval reported it: it cannot be computed from the scores of the details"
 
-# The main metric of a task: the first of these that it has.
-MAIN = ("acc", "em", "extractive_match", "acc_norm", "f1")
-
 _SETTINGS = ("num_fewshots", "generation_size", "stop_sequence", "num_samples")
-_TOLERANCE = 1e-6
 
 
 def lighteval_files(path: Path) -> list[Path]:
@@ -70,14 +70,20 @@ def read_lighteval(file: Path, suite: str, registry: Registry, metric: str | Non
             split = _split(config)
             details = _details(file, model, task)
             scored = read_details(details, task, split, _temperature(general)) if details is not None else []
-            stats = list(_stats(task, values, config, split, scored, details, file))
+            own = own_run(general, task, config, split, suite)
+            if own is not None:
+                scored = [_by_our_names(one) for one in scored]
+            stats = list(_Numbers(task, config, split, scored, details, file, registry, own).stats(values))
             known.update(dict.fromkeys(stat.metric for stat in stats))
-            main = _main(stats, metric)
+            main = _main(stats, metric or (own.main_metric if own is not None else None))
+            main = main or (_main(stats, metric) if own is not None else None)
             if main is None:
                 continue
             found = True
             yield Imported(
-                spec=_spec(task, general, model, config, suite, registry, stats, main, scored),
+                spec=_spec(task, general, model, config, suite, registry, stats, main, scored)
+                if own is None
+                else own.model_copy(update={"model": _model(model), "main_metric": main.metric}),
                 stats=stats,
                 origin={
                     "program": "lighteval",
@@ -119,55 +125,83 @@ def _details(file: Path, model: str, task: str) -> Path | None:
     return None
 
 
-def _stats(
-    task: str, values: Mapping[str, Any], config: Mapping[str, Any], split: Split, scored: Sequence[Scored],
-    details: Path | None, file: Path,
-) -> Iterator[Stat]:  # fmt: skip
-    declared = {name: one for one in config.get("metrics") or () for name in _names(one)}
-    in_details = {name.removeprefix(PREFIX) for one in scored for name in one.scores}
-    for name, value in values.items():
-        if name.endswith("_stderr") and name.removesuffix("_stderr") in values:
-            continue
-        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-            raise DataError(f"results.{task}.{name} must be a finite number, not {value!r}.", file=file)
-        if (declared or scored) and name not in declared and name not in in_details:
-            continue
-        error = values.get(f"{name}_stderr")
-        scores = _by_document(scored, f"{PREFIX}{name}")
+@dataclass(frozen=True, slots=True)
+class _Numbers:
+    """Reads a task's numbers, and checks them against its details."""
+
+    task: str
+    config: Mapping[str, Any]
+    split: Split
+    scored: Sequence[Scored]
+    details: Path | None
+    file: Path
+    registry: Registry
+    own: RunSpec | None
+    """The run that this harness exported, whose metrics keep their names; None of others."""
+
+    def stats(self, values: Mapping[str, Any]) -> Iterator[Stat]:
+        """Yield a stat for each metric.
+
+        Raises:
+            DataError: A number is impossible, or contradicts the details.
+        """
+        declared = {name: one for one in self.config.get("metrics") or () for name in _names(one)}
+        in_details = {name.removeprefix(PREFIX) for one in self.scored for name in one.scores}
+        for name, value in values.items():
+            if name.endswith("_stderr") and name.removesuffix("_stderr") in values:
+                continue
+            if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+                raise DataError(f"results.{self.task}.{name} must be a finite number, not {value!r}.", file=self.file)
+            if (declared or self.scored) and name not in declared and name not in in_details:
+                continue
+            yield self._stat(name, float(value), values.get(f"{name}_stderr"), declared.get(name, {}))
+
+    def _stat(self, name: str, value: float, error: Any, declared: Mapping[str, Any]) -> Stat:
+        called = name if self.own is not None else f"{PREFIX}{name}"
+        scores = by_instance(
+            (one.example.instance.id, one.scores[called]) for one in self.scored if called in one.scores
+        )
+        means = [math.fsum(each) / len(each) for each in scores.values()]
+        scale = scale_of(self.registry, name)
+        self._check_scores(called, name, scale)
         stat = Stat(
-            metric=f"{PREFIX}{name}",
-            category=OTHER,
-            split=split.value,
+            metric=called,
+            category=OTHER if self.own is None else described(self.registry, name)[0],
+            split=self.split.value,
             perturbation=None,
-            count=len(scores),
-            mean=float(value),
+            count=len(means),
+            mean=value,
             stderr=float(error) if isinstance(error, int | float) and math.isfinite(error) else None,
             ci95=None,
             min=None,
             max=None,
-            higher_is_better=_better(declared.get(name), name),
+            higher_is_better=_better(declared, name),
         )
-        if scores and details is not None and declared.get(name, {}).get("corpus_level_fn") == "mean":
-            _check(task, name, float(value), scored, file, details)
-        scale = PROPORTION if scores and all(score in (0.0, 1.0) for score in scores) else None
-        computed = stat_from(stat, scores, scale)
-        yield computed if computed is not stat else replace(stat, note=REPORTED)
+        keys = Keys(f"results.{self.task}.{name}", f"results.{self.task}.{name}_stderr")
+        key = "" if self.own is None else self.own.cluster
+        clusters = clusters_of((one.example for one in self.scored), key)
+        problems: list[str] = []
+        if self.details is not None:
+            is_mean, rows = declared.get("corpus_level_fn") == "mean", f"rows in {self.details.name}"
+            problems += contradicted(stat, keys, scores, rows, is_mean=is_mean, clusters=clusters)
+        problems += impossible(stat, keys, scale)
+        for problem in problems[:1]:
+            raise DataError(f"{problem}.", file=self.file)
+        if scale is None and all(score in (0.0, 1.0) for score in means):
+            scale = PROPORTION
+        by_score = None if clusters is None else [clusters[instance] for instance in scores]
+        computed = stat_from(stat, means, scale, by_score)
+        return computed if computed is not stat or self.own is not None else replace(stat, note=REPORTED)
+
+    def _check_scores(self, called: str, name: str, scale: Scale | None) -> None:
+        for row, one in enumerate(self.scored, 1):
+            if scale is not None and called in one.scores and scale.clipped(one.scores[called]) is None:
+                message = f"row {row}: metric.{name} must be {scale}, not {one.scores[called]:g}."
+                raise DataError(message, file=self.details)
 
 
-def _check(task: str, name: str, mean: float, scored: Sequence[Scored], file: Path, details: Path) -> None:
-    each = [one.scores[f"{PREFIX}{name}"] for one in scored if f"{PREFIX}{name}" in one.scores]
-    computed = math.fsum(each) / len(each)
-    if not math.isclose(computed, mean, rel_tol=_TOLERANCE, abs_tol=_TOLERANCE):
-        message = f"results.{task}.{name} is {mean:g}, but the mean of the {len(each)} rows in {details.name} is"
-        raise DataError(f"{message} {computed:g}.", file=file)
-
-
-def _by_document(scored: Sequence[Scored], name: str) -> list[float]:
-    found: dict[str, list[float]] = {}
-    for one in scored:
-        if name in one.scores:
-            found.setdefault(one.example.instance.id, []).append(one.scores[name])
-    return [math.fsum(each) / len(each) for each in found.values()]
+def _by_our_names(one: Scored) -> Scored:
+    return replace(one, scores={name.removeprefix(PREFIX): score for name, score in one.scores.items()})
 
 
 def _names(metric: Mapping[str, Any]) -> list[str]:
@@ -226,10 +260,14 @@ def _spec(
         adapter=Component(name=f"lighteval {kind if scored else ''}".strip(), arguments=arguments),
         metrics=tuple(Component(name=name) for name in dict.fromkeys(stat.metric for stat in stats)),
         main_metric=main.metric,
-        model=Component(name=f"lighteval:{model}"),
+        model=_model(model),
         eval_split=Split(main.split),
         max_eval_instances=int(limit) if isinstance(limit, int) and limit >= 1 else None,
     )
+
+
+def _model(name: str) -> Component:
+    return Component(name=f"lighteval:{name}")
 
 
 def _time(file: Path) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,9 @@ from harness.installation import install_advice
 PREFIX = "lighteval."
 DETAILS = "a details file of lighteval"
 
+# The main metric of a task: the first of these that it has.
+MAIN = ("acc", "em", "extractive_match", "acc_norm", "f1")
+
 _COLUMNS = ("doc", "metric", "model_response")
 _ROWS = 500
 """Rows that are read at once."""
@@ -51,9 +55,10 @@ def read_details(file: Path, task: str, split: Split, temperature: float) -> lis
         temperature: The temperature of generation, which only the results file has.
 
     Raises:
-        DataError: The file is damaged, of another version or of another task.
+        DataError: The file is damaged, of another version or of another task, or contradicts itself.
     """
     trials: dict[str, int] = {}
+    inputs: dict[str, str] = {}
     found = []
     for number, row in enumerate(_rows(file), 1):
         with understood(file, f"{DETAILS}: row {number}"):
@@ -63,11 +68,12 @@ def read_details(file: Path, task: str, split: Split, temperature: float) -> lis
                 raise DataError(message, file=file)
             identifier = str(doc["id"])
             trial = trials[identifier] = trials.get(identifier, -1) + 1
-            found.append(
-                Scored(
-                    _example(doc, row["model_response"], identifier, trial, split, temperature), _scores(row["metric"])
-                )
-            )
+            example = _example(doc, row["model_response"], identifier, trial, split, temperature)
+            if inputs.setdefault(identifier, example.instance.input) != example.instance.input:
+                message = f"row {number} has the id of another document, {identifier!r} (doc.id)."
+                raise DataError(message, file=file)
+            scores = _scores(row["metric"])
+            found.append(Scored(_without_false_choice(example, doc, scores), scores))
         for name, score in found[-1].scores.items():
             if not math.isfinite(score):
                 metric = name.removeprefix(PREFIX)
@@ -134,6 +140,7 @@ def _example(doc: Row, answer: Row, identifier: str, trial: int, split: Split, t
                 for index, choice in enumerate(choices)
             ),
             split=split,
+            meta=_own(doc, "meta") or {},
         ),
         requests=tuple(requests),
         responses=tuple(responses),
@@ -143,9 +150,35 @@ def _example(doc: Row, answer: Row, identifier: str, trial: int, split: Split, t
         choice_scores=tuple(logprobs) if scored and logprobs else None,
         trial=trial,
     )
+    own = _own(doc)
+    if own is None:
+        outside = [index for index in correct if isinstance(index, int) and not 0 <= index < len(choices)]
+        if choices and outside:
+            raise ValueError(f"doc.gold_index is {outside[0]}, but there are {len(choices)} choices")
+        return example
+    if correct != set(own["correct"]):
+        raise ValueError(f"doc.gold_index is {gold}, but doc.specific.{KEY} says {own['correct']}")
+    return with_own_answer(example, own)
+
+
+def _own(doc: Row, key: str = KEY) -> dict[str, Any] | None:
+    """Return what this harness wrote of an answer, or of an instance's ``meta``; None if it did not."""
     specific = doc.get("specific")
-    own = specific.get(KEY) if isinstance(specific, Mapping) else None
-    return with_own_answer(example, json.loads(own)) if own else example
+    if not isinstance(specific, Mapping) or KEY not in specific:
+        return None
+    return dict(json.loads(specific[key])) if specific.get(key) else None
+
+
+def _without_false_choice(example: Example, doc: Row, scores: Mapping[str, float]) -> Example:
+    """Return an example without a choice that its score contradicts.
+
+    The task may have normalised the log-probabilities, which rows do not say, and so have chosen another option.
+    """
+    score = next((scores[f"{PREFIX}{name}"] for name in MAIN if f"{PREFIX}{name}" in scores), None)
+    if example.choice is None or score not in (0.0, 1.0) or _own(doc) is not None:
+        return example
+    chose_correctly = example.instance.references[example.choice].correct
+    return example if chose_correctly == bool(score) else replace(example, choice=None, prediction="")
 
 
 def _add_calibration(

@@ -5,7 +5,8 @@ If the card of a model has a ``model-index``, the pull request adds the results 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -66,6 +67,7 @@ def model_results(
     """
     check = SecretCheck(token=token)
     named = {run.record.spec.model.name for run in runs}
+    repositories = {_shortest(model, named): repository for model, repository in repositories.items()}
     for model in repositories:
         if model not in named:
             raise HarnessError(f"no run has the model {model!r}. Models: {', '.join(sorted(named))}.")
@@ -99,6 +101,13 @@ def model_results(
         check.check_yaml(yaml.safe_dump(index, allow_unicode=True), f"the model-index for {repository}")
         results.append(ModelResults(repository, folder / repository, tuple(sorted(set(files))), index))
     return results, without
+
+
+def _shortest(model: str, named: Set[str]) -> str:
+    """Return a model's name as runs have it: they shorten ``hf:./x`` and ``hf:x/`` to ``hf:x``."""
+    prefix, _, identifier = model.partition(":")
+    short = f"{prefix}:{os.path.normpath(identifier)}"
+    return short if model not in named and short in named else model
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,25 +6,17 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from harness.contracts.specs import RunSpec
 from harness.exports.every_eval_ever.options import EveryEvalEverOptions
 from harness.exports.every_eval_ever.statistics import evaluation_result
 from harness.exports.json_text import json_text
 from harness.exports.model_identity import ModelIdentity
 from harness.exports.privacy import public
+from harness.exports.public_spec import public_spec
 from harness.exports.stored_run import StoredRun
 from harness.imports.every_eval_ever.layout import LIBRARY, SCHEMA_VERSION, WRITTEN_BY
 from harness.installation import DISTRIBUTION
 
 Json = dict[str, Any]
-
-
-def public_spec(spec: RunSpec) -> Json:
-    """Return a run's spec without settings of this machine: folders, addresses, costs and keys of its models."""
-    written = spec.model_dump(mode="json", exclude={"operational", "judges_operational"})
-    for key in ("scenario", "perturbations", "metrics", "model"):
-        written[key] = public(written[key])
-    return dict(written)
 
 
 def aggregate(

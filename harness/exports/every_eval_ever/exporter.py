@@ -7,13 +7,14 @@ import uuid
 from collections.abc import Iterator
 from typing import Any
 
-from harness.exports.every_eval_ever.aggregate import aggregate, as_json, epoch, evaluation_name, public_spec
+from harness.exports.every_eval_ever.aggregate import aggregate, as_json, epoch, evaluation_name
 from harness.exports.every_eval_ever.options import EveryEvalEverOptions
 from harness.exports.every_eval_ever.samples import SampleRows
 from harness.exports.exporter import CannotHoldError, Exporter
 from harness.exports.json_text import json_text
 from harness.exports.model_identity import ModelIdentity, model_identity
 from harness.exports.output_folder import OutputFolder, portable_name
+from harness.exports.public_spec import public_spec
 from harness.exports.report import ExportReport
 from harness.exports.stored_run import StoredRun
 from harness.imports.every_eval_ever.layout import SAMPLES_SUFFIX, SCHEMA_VERSION

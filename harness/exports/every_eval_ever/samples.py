@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -11,7 +10,7 @@ from harness.contracts import Example, GenerateRequest, ScoreRequest, Stat
 from harness.exports.every_eval_ever.aggregate import as_json
 from harness.exports.every_eval_ever.conversations import interaction
 from harness.exports.stored_run import StoredExample
-from harness.imports.every_eval_ever.layout import result_id
+from harness.imports.every_eval_ever.layout import is_best, result_id, sample_hash
 from harness.storage.encoding import encode_example, encode_response
 
 Json = dict[str, Any]
@@ -65,17 +64,6 @@ class SampleRows:
             yield row
 
 
-def is_best(score: float, stat: Stat | None) -> bool:
-    """Return True if a score is the best that its metric can give: what the schema's ``is_correct`` says of it.
-
-    False where the metric has no best score or no direction.
-    """
-    if stat is None or stat.scale is None or stat.higher_is_better is None:
-        return False
-    low, high = stat.scale.bounds
-    return score >= high if stat.higher_is_better else score <= low
-
-
 def _content(one: StoredExample) -> Json:
     example, instance = one.example, one.example.instance
     correct = [reference.text for reference in instance.correct]
@@ -87,7 +75,7 @@ def _content(one: StoredExample) -> Json:
         given["choices"] = [reference.text for reference in instance.references]
     row: Json = {
         "sample_id": instance.id,
-        "sample_hash": hashlib.sha256("".join((instance.input, *correct)).encode("utf-8", "surrogatepass")).hexdigest(),
+        "sample_hash": sample_hash(instance.input, correct),
         "interaction_type": kind,
         "input": given,
         **content,

@@ -14,6 +14,7 @@ from harness.exports.inspect_ai.samples import identifier, sample_of, summary_of
 from harness.exports.json_text import json_text
 from harness.exports.output_folder import OutputFolder, portable_name
 from harness.exports.privacy import public, public_text
+from harness.exports.public_spec import public_spec
 from harness.exports.report import ExportReport
 from harness.exports.stored_run import StoredExample, StoredRun
 from harness.exports.tasks import Task, is_mean, repeat_of, scenario_name
@@ -136,7 +137,14 @@ class _Log:
                     **({"epochs_reducer": ["mean"]} if self._epochs > 1 else {}),
                 },
                 "packages": {DISTRIBUTION: harness_version()},
-                "metadata": {"program": DISTRIBUTION, "suite": public_text(record.suite), "run": record.name},
+                "metadata": {
+                    "program": DISTRIBUTION,
+                    "suite": public_text(record.suite),
+                    "run": record.name,
+                    "spec": public_spec(spec),
+                    "split": self._task.split,
+                    "perturbation": self._task.perturbation,
+                },
                 "scorers": scorers_of(results, spec.cluster),
             },
             "plan": {

@@ -7,12 +7,10 @@ from typing import Any
 
 from harness.contracts import Stat
 from harness.exports.tasks import Task
+from harness.imports.inspect_own import ESTIMATE
 from harness.storage.results import RunRecord
 
 Json = dict[str, Any]
-
-ESTIMATE = "estimate"
-"""The metric of a score that is not a mean of the samples' scores."""
 
 
 def results_of(

@@ -18,6 +18,7 @@ from harness.exports.json_text import json_text
 from harness.exports.lighteval.details import method_of, row_of, schema
 from harness.exports.output_folder import OutputFolder, portable_name
 from harness.exports.privacy import public, public_text
+from harness.exports.public_spec import public_spec
 from harness.exports.report import ExportReport
 from harness.exports.stored_run import StoredExample, StoredRun
 from harness.exports.tasks import Task, file_date, is_mean, scenario_name
@@ -152,6 +153,14 @@ def _results(run: StoredRun, model: str, files: dict[Task, _Details], shots: int
         results[name] = dict(_values(means))
         configs[name] = _config(run, task, file, means, shots)
     settings = next((file.settings for file in files.values()), {})
+    main = files.get(Task.main(spec))
+    written_by = {
+        "program": DISTRIBUTION,
+        "version": harness_version(),
+        "run": record.name,
+        "task": main.name if main is not None else f"{_task_name(run, Task.main(spec))}|{shots}",
+        "spec": public_spec(spec),
+    }
     return {
         "config_general": {
             "lighteval_sha": "?",
@@ -163,7 +172,7 @@ def _results(run: StoredRun, model: str, files: dict[Task, _Details], shots: int
                 **{key: value for key, value in public(spec.model.arguments).items() if key != "model_name"},
             },
             "model_name": model,
-            "written_by": {"program": DISTRIBUTION, "version": harness_version(), "run": record.name},
+            "written_by": written_by,
         },
         "results": results,
         "versions": dict.fromkeys(configs, 0),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Sequence
+
 from harness.contracts import Stat
 
 SCHEMA_VERSION = "0.3.0"
@@ -29,3 +32,19 @@ def result_id(stat: Stat) -> str:
     if stat.group is not None:
         parts.append(f"group={stat.group}")
     return "/".join(parts)
+
+
+def is_best(score: float, stat: Stat | None) -> bool:
+    """Return True if a score is the best that its metric can give: what the schema's ``is_correct`` says of it.
+
+    False where the metric has no best score or no direction.
+    """
+    if stat is None or stat.scale is None or stat.higher_is_better is None:
+        return False
+    low, high = stat.scale.bounds
+    return score >= high if stat.higher_is_better else score <= low
+
+
+def sample_hash(text: str, correct: Sequence[str]) -> str:
+    """Return a sample's ``sample_hash``, of its input and its correct references."""
+    return hashlib.sha256("".join((text, *correct)).encode("utf-8", "surrogatepass")).hexdigest()

@@ -15,12 +15,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from harness.contracts import Split, Stat
 from harness.contracts.specs import Component, RunSpec
 from harness.data.strict_json import parse_json
 from harness.errors import DataError, did_you_mean
+from harness.imports.every_eval_ever.checks import check_results, check_rows, checked_spec
 from harness.imports.every_eval_ever.files import ARCHIVE, read_aggregate, read_rows
 from harness.imports.every_eval_ever.layout import LIBRARY, WRITTEN_BY, result_id
 from harness.imports.every_eval_ever.samples import read_samples
@@ -48,22 +47,29 @@ def read_every_eval_ever(file: Path, suite: str, registry: Registry, metric: str
     value = read_aggregate(file)
     library = value["eval_library"]
     ours = (library.get("additional_details") or {}).get(WRITTEN_BY) == LIBRARY
-    grouped: dict[str, list[Mapping[str, Any]]] = {}
-    for result in value["evaluation_results"]:
-        grouped.setdefault(result["evaluation_name"], []).append(result)
+    grouped: dict[str, dict[int, Mapping[str, Any]]] = {}
+    for index, result in enumerate(value["evaluation_results"]):
+        grouped.setdefault(result["evaluation_name"], {})[index] = result
     if not grouped:
         raise DataError("has no evaluation_results.", file=file)
     rows, sources = read_rows(file, value)
     missed = set[str]()
     found = False
-    for name, results in grouped.items():
+    for name, placed in grouped.items():
+        results = list(placed.values())
         named = _Named(results, library["name"], registry, ours)
         try:
             stats = [stat for result in results for stat in named.stats(result)]
-            examples = read_samples(named.rows([row for row in rows if row["evaluation_name"] == name]), ours)
+            lines = list(named.rows([row for row in rows if row["evaluation_name"] == name]))
+            examples = read_samples(lines, ours)
             _check_range(stats, examples)
-            if ours:
-                spec = _own_spec(library["additional_details"], suite)
+            reported = [(index, result, next(named.stats(result))) for index, result in placed.items()]
+            check_rows(lines, reported, ours=ours)
+            own = checked_spec(value, name, suite) if ours else None
+            exact = ours and library["name"] == LIBRARY
+            check_results(reported, examples, named.program, own, exact=exact)
+            if own is not None:
+                spec = own
             else:
                 main = _main(stats, metric)
                 missed.update(stat.metric for stat in stats)
@@ -94,15 +100,15 @@ class _Named:
     def __init__(self, results: Sequence[Mapping[str, Any]], library: str, registry: Registry, ours: bool) -> None:
         self._registry = registry
         self._ours = ours
-        program = _PROGRAMS.get(library, _UNSAFE.sub("-", library).strip("-").lower() or "unknown")
+        self.program = _PROGRAMS.get(library, _UNSAFE.sub("-", library).strip("-").lower() or "unknown")
         self._by_result: dict[str, tuple[str, str]] = {}
         self._splits = {split_of(result) for result in results}
         self._metrics = dict[str, str]()
-        known = counterparts(registry, program)
+        known = counterparts(registry, self.program)
         self.same: dict[str, tuple[str, ...]] = {}
         for result in results:
             theirs = _metric_name(result)
-            here = theirs if ours else f"{program}.{theirs}"
+            here = theirs if ours else f"{self.program}.{theirs}"
             self._metrics[theirs] = here
             if (identifier := result.get("evaluation_result_id")) is not None:
                 self._by_result[identifier] = here, split_of(result)
@@ -149,23 +155,6 @@ def _metric_name(result: Mapping[str, Any]) -> str:
     config = result["metric_config"]
     given = config.get("metric_name") or config.get("metric_id") or config.get("evaluation_description")
     return str(given or result["evaluation_name"])
-
-
-def _own_spec(details: Mapping[str, str], suite: str) -> RunSpec:
-    """Return the spec that this harness wrote, in another suite.
-
-    Raises:
-        ValueError: It is not a spec.
-    """
-    written = parse_json(details["spec"])
-    if not isinstance(written, dict):
-        raise ValueError("eval_library.additional_details.spec is not a run's spec")
-    try:
-        return RunSpec.model_validate({**written, "suite": suite})
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        place = ".".join(str(key) for key in first["loc"])
-        raise ValueError(f"eval_library.additional_details.spec: {place}: {first['msg']}") from None
 
 
 def _spec(

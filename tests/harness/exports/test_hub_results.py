@@ -11,15 +11,17 @@ import yaml
 from huggingface_hub import EvalResultEntry, parse_eval_result_entries
 from huggingface_hub.repocard_data import model_index_to_eval_results
 
+from harness.contracts.specs import Component
 from harness.errors import HarnessError
 from harness.exports.export import export_runs
 from harness.exports.exporter import CannotHoldError
 from harness.exports.hub_results import HubOptions, eval_result_entry, hub_data
+from harness.exports.model_identity import model_identity
 from harness.exports.stored_run import StoredRun, stored_runs
 from harness.imports.hub_results import hub_files, read_hub
 from harness.imports.imported_run import write_imported
 from harness.leaderboard.columns import group_runs
-from harness.plugins.registry import Registry
+from harness.plugins.registry import Registry, default_registry
 from harness.storage.results import find_runs
 from tests.harness.cli.conftest import SCENARIO
 
@@ -121,7 +123,7 @@ def test_a_card_has_every_overall_result(finished: Path, plugin: Path, tmp_path:
 @pytest.mark.parametrize("format_", ["eval-results", "model-index"])
 def test_main_results_come_back(finished: Path, plugin: Path, tmp_path: Path, format_: str) -> None:
     export_runs(finished, format_, tmp_path / "out", plugins=[plugin])
-    back = [one for file in hub_files(tmp_path / "out") for one in read_hub(file, "hub")]
+    back = [one for file in hub_files(tmp_path / "out") for one in read_hub(file, "hub", default_registry())]
     for one in back:
         write_imported(tmp_path / "again", one)
     assert len(back) == 4
@@ -135,3 +137,30 @@ def test_main_results_come_back(finished: Path, plugin: Path, tmp_path: Path, fo
     assert {record.spec.perturbations != () for record in records} == {True, False}
     counts = {stat.count for one in back for stat in one.stats if stat.metric == one.spec.main_metric}
     assert counts == {20}
+
+
+@pytest.mark.parametrize(
+    ("model", "provenance", "expected"),
+    [
+        ("hf:models/tiny", {"access": "local weights"}, "local/models_tiny"),
+        ("hf:openai-community/gpt2", {"access": "open weights"}, "openai-community/gpt2"),
+    ],
+)
+def test_the_path_of_a_checkpoint_is_not_its_developer(
+    finished: Path, model: str, provenance: dict[str, str], expected: str
+) -> None:
+    run = stored_runs(finished)[0]
+    spec = run.record.spec.model_copy(update={"model": Component(name=model)})
+    changed = _changed(StoredRun(replace(run.record, spec=spec)), model=provenance)
+    identity = model_identity(changed)
+    assert (identity.id, identity.on_hub) == (expected, "open" in provenance["access"])
+
+
+@pytest.mark.parametrize("format_", ["eval-results", "model-index"])
+def test_split_and_model_come_back(
+    finished: Path, plugin: Path, registry: Registry, tmp_path: Path, format_: str
+) -> None:
+    export_runs(finished, format_, tmp_path / "out", plugins=[plugin])
+    back = [one for file in hub_files(tmp_path / "out") for one in read_hub(file, "hub", registry)]
+    assert {one.spec.model.name for one in back} == {"hub:local/0", "hub:local/1"}
+    assert {one.spec.eval_split for one in back} == {run.record.spec.eval_split for run in stored_runs(finished)}

@@ -9,6 +9,7 @@ import pytest
 from harness.errors import DataError
 from harness.imports.hub_results import hub_files, read_hub
 from harness.imports.imported_run import Imported, write_imported
+from harness.plugins.registry import default_registry
 
 ENTRIES = """\
 - dataset:
@@ -61,7 +62,7 @@ def card(tmp_path: Path) -> Path:
 
 
 def _read(path: Path, model: str | None = None, metric: str | None = None) -> list[Imported]:
-    return [one for file in hub_files(path) for one in read_hub(file, "hub", model, metric)]
+    return [one for file in hub_files(path) for one in read_hub(file, "hub", default_registry(), model, metric)]
 
 
 def test_entries_become_runs(entries: Path, tmp_path: Path) -> None:
@@ -109,7 +110,7 @@ def test_notes_with_impossible_numbers_are_those_of_others(entries: Path, change
     notes = "acc, generation, n=20, a random part of the split (at most 20 instances), seed 3, x, run 01234567"
     found = []
     for text in (notes, notes.replace(*change)):
-        entries.write_text(ENTRIES.replace("With tools", f'"{text}"'))
+        entries.write_text(ENTRIES.replace("With tools", f'"{text}"').replace("20.90", "0.209"))
         found.append(_read(entries)[0])
     own, other = found
     assert (own.stats[0].metric, own.stats[0].count, own.spec.max_eval_instances, own.spec.seed) == (
@@ -216,10 +217,10 @@ def test_impossible_uncertainty_is_refused_by_line(card: Path, args: str, messag
 
 
 def test_uncertainty_is_read_and_other_arguments_are_ignored(card: Path) -> None:
-    args = "{count: 20, stderr: 0, ci95: [0, 1.5], normalize: true, method: generation}"
+    args = "{count: 20, stderr: 0, ci95: [0, 99.5], normalize: true, method: generation}"
     card.write_text(CARD.replace("type: acc, value: 50}", f"type: acc, value: 50, args: {args}}}"))
     (found,) = [stat for run in _read(card) for stat in run.stats if stat.mean == 50]
-    assert (found.count, found.stderr, found.ci95) == (20, 0.0, (0.0, 1.5))
+    assert (found.count, found.stderr, found.ci95) == (20, 0.0, (0.0, 99.5))
 
 
 def test_a_bomb_of_aliases_costs_nothing(entries: Path) -> None:
@@ -234,3 +235,55 @@ def test_a_bomb_of_aliases_costs_nothing(entries: Path) -> None:
 def test_a_folder_without_results_is_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"has no results of the Hub's formats"):
         hub_files(tmp_path)
+
+
+# Impossible numbers
+
+OURS = "acc, generation, 5-shot, valid split, n=12, 95% interval 0.1161 to 0.6231, x, run 01234567"
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (17.5, r"acc: \[0\]\.value must be from 0 to 1, not 17\.5; it looks like a percentage"),
+        (-0.5, r"\[0\]\.value must be from 0 to 1, not -0\.5"),
+        (0.9, r"\[0\]\.notes: the 95% interval is 0\.1161 to 0\.6231, which excludes \[0\]\.value \(0\.9\)"),
+    ],
+)
+def test_an_entry_of_ours_with_an_impossible_value_is_refused(entries: Path, value: float, message: str) -> None:
+    ours = ENTRIES.replace("With tools", f'"{OURS}"')
+    entries.write_text(ours.replace("20.90", "0.11609"))  # the interval is rounded
+    assert _read(entries)[0].stats[0].mean == 0.11609
+    entries.write_text(ours.replace("20.90", str(value)))
+    with pytest.raises(DataError, match=message) as raised:
+        _read(entries)
+    assert str(raised.value).startswith(f"{entries}: ")
+
+
+@pytest.mark.parametrize(
+    ("value", "args", "message"),
+    [
+        ("17.5", "{method: generation, run: abc}", r"metrics\[1\]\.value must be from 0 to 1, not 17\.5"),
+        ("0.333", "{ci95: [0.5, 0.6]}", r"metrics\[1\]\.args\.ci95 is 0\.5 to 0\.6, which excludes .*value \(0\.333\)"),
+        (
+            "0.333",
+            "{method: generation, run: abc, stderr: 99}",
+            r"metrics\[1\]\.args\.stderr is 99, larger than the range",
+        ),
+    ],
+)
+def test_a_cards_impossible_numbers_are_refused(card: Path, value: str, args: str, message: str) -> None:
+    card.write_text(CARD.replace("type: acc, value: 50}", f"type: acc, value: {value}, args: {args}}}"))
+    with pytest.raises(DataError, match=r"README\.md: acc: model-index\[0\]\.results\[0\]\." + message):
+        _read(card)
+
+
+def test_the_split_is_the_one_that_our_notes_name(entries: Path) -> None:
+    entries.write_text(ENTRIES.replace("With tools", f'"{OURS}"').replace("20.90", "0.25"))
+    assert _read(entries)[0].spec.eval_split == "valid"
+
+
+def test_a_model_has_one_name_in_both_formats(entries: Path) -> None:
+    card = entries.parents[1] / "README.md"
+    card.write_text(CARD)
+    assert {one.spec.model.name for one in _read(entries.parents[1])} == {"hub:ada/tiny"}

@@ -191,6 +191,12 @@ def _set(*path: Any) -> Change:
 
 
 ACCURACY = ("results", "scores", 0, "metrics", "accuracy")
+STDERR = ("results", "scores", 0, "metrics", "stderr")
+
+
+def _without_samples(log: dict[str, Any]) -> None:
+    _set(*ACCURACY, "value", 17.5)(log)
+    log["samples"] = []
 
 
 @pytest.mark.parametrize(
@@ -199,6 +205,11 @@ ACCURACY = ("results", "scores", 0, "metrics", "accuracy")
         (_set(*ACCURACY, "value", float("nan")), r"results\.scores\[0\]\.metrics\.accuracy\.value must be a finite"),
         (_set(*ACCURACY, "value", "0.5"), r"results\.scores\[0\]\.metrics\.accuracy\.value.*must be"),
         (_set(*ACCURACY, "value", 0.75), r"accuracy\.value is 0\.75, but the mean of its 4 samples is 0\.5"),
+        (_set(*ACCURACY, "value", True), r"accuracy\.value: must be a number, not True"),
+        (_set(*ACCURACY, "value", "x"), r"accuracy\.value: must be a number, not 'x'"),
+        (_set(*STDERR, "value", 0.0001), r"metrics\.stderr\.value is 0\.0001, but the 4 samples give 0\.288675"),
+        (_set(*STDERR, "value", 99), r"metrics\.stderr\.value is 99, but the 4 samples give 0\.288675"),
+        (_without_samples, r"accuracy\.value must be from 0 to 1, not 17\.5"),
         (_set("results", "scores", 0, "scored_samples", 9), r"scored_samples is 9, but the log has 4 scored samples"),
         (_set("samples", 2, "id", "q0"), r"sample 'q0' of epoch 1 is listed twice"),
         (_set("samples", 2, "epoch", 0), r"samples\[2\].*epoch: must be at least 1"),

@@ -97,6 +97,11 @@ def _all(file: Path, registry: Registry) -> list[Imported]:
             '"acc": 0.9',
             r"results\.tiny:quiz\|0\.acc is 0\.9, but the mean of the 5 rows in details_tiny:",
         ),
+        (
+            '"acc_stderr": 0.24',
+            '"acc_stderr": 0.0001, "x": 0.24',
+            r"acc_stderr is 0\.0001, but the 5 rows in .* give 0\.244949",
+        ),
         ('"acc": 0.4', '"acc": NaN', r"results\.tiny:quiz\|0\.acc must be a finite number, not nan"),
         ('"acc": 0.4', '"acc": "0.4"', r"results\.tiny:quiz\|0\.acc must be a finite number, not '0\.4'"),
         ('"config_general"', '"config"', r"is not a results file of lighteval \(it has no 'config_general'\)"),
@@ -135,6 +140,18 @@ def _too_few(rows: list[dict[str, Any]]) -> None:
     rows[0]["model_response"]["logprobs"].pop()
 
 
+def _seven(rows: list[dict[str, Any]]) -> None:
+    rows[0]["metric"] = {"acc": 7.0}
+
+
+def _one_id(rows: list[dict[str, Any]]) -> None:
+    rows[0]["doc"]["id"] = rows[1]["doc"]["id"]
+
+
+def _gold(rows: list[dict[str, Any]]) -> None:
+    rows[0]["doc"]["gold_index"] = 99
+
+
 def _fewer_rows(rows: list[dict[str, Any]]) -> None:
     del rows[0]
 
@@ -146,6 +163,9 @@ def _fewer_rows(rows: list[dict[str, Any]]) -> None:
         (_infinite, r"row 3: metric\.acc must be a finite number, not inf"),
         (_no_column, r"is not a details file of lighteval of a supported version \(it has no 'metric'\)"),
         (_too_few, r"is not a details file of lighteval: row 1"),
+        (_seven, r"details_tiny:quiz.*: row 1: metric\.acc must be 0 or 1, not 7"),
+        (_one_id, r"row 2 has the id of another document, '1' \(doc\.id\)"),
+        (_gold, r"row 1 \(doc\.gold_index is 99, but there are 3 choices\)"),
         (_fewer_rows, r"results\.tiny:quiz\|0\.acc is 0\.4, but the mean of the 4 rows"),
     ],
 )
@@ -157,6 +177,33 @@ def test_details_that_lie_are_one_message(
     _rewritten(details, change)
     with pytest.raises(DataError, match=message):
         _all(file, registry)
+
+
+def test_an_impossible_mean_is_refused_without_details(
+    lighteval_folder: Path, registry: Registry, tmp_path: Path
+) -> None:
+    file, details = _copied(lighteval_folder, tmp_path / "copy")
+    details.unlink()
+    file.write_text(file.read_text().replace('"acc": 0.4', '"acc": 17.5', 1))
+    with pytest.raises(DataError, match=r"results\.tiny:quiz\|0\.acc must be from 0 to 1, not 17\.5"):
+        _all(file, registry)
+
+
+def test_a_choice_that_contradicts_the_score_is_left_out(
+    lighteval_folder: Path, registry: Registry, tmp_path: Path
+) -> None:
+    file, details = _copied(lighteval_folder, tmp_path / "copy")
+    rows = pq.read_table(details).to_pylist()
+    place = next(index for index, row in enumerate(rows) if row["metric"] != rows[0]["metric"])
+
+    def swap(rows: list[dict[str, Any]]) -> None:
+        rows[0]["metric"], rows[place]["metric"] = rows[place]["metric"], rows[0]["metric"]
+
+    _rewritten(details, swap)
+    (quiz,) = [one for one in _all(file, registry) if one.spec.scenario.name == "tiny:quiz"]
+    unset = [index for index, one in enumerate(quiz.examples) if one.example.choice is None]
+    assert unset == [0, place]
+    assert {quiz.examples[index].example.prediction for index in unset} == {""}
 
 
 def test_details_that_are_cut_short(lighteval_folder: Path, registry: Registry, tmp_path: Path) -> None:

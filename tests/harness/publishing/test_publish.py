@@ -390,9 +390,21 @@ def test_results_are_proposed_to_models_in_one_pull_request(command: Harness, hu
         assert (entry.dataset_id, entry.task_id) == ("made-up/quiz", "default")
         assert entry.source_url == f"{hub.endpoint}/datasets/ada/evals"
         assert entry.notes is not None
-        assert entry.notes.startswith("exact_match, generation, 2-shot, n=20")
+        assert entry.notes.startswith("exact_match, generation, 2-shot, valid split, n=20")
     assert "grace/tiny: is already up to date." in command(*CARDS).out
     assert len(hub.titles) == 1
+
+
+def test_a_checkpoint_may_be_named_as_in_the_sweep(command: Harness, hub: WritableHub, results: Path) -> None:
+    for file in results.rglob("run.json"):
+        file.write_text(file.read_text().replace('"fake:0"', '"hf:checkpoints/step-100"'))
+    hub.add("models", "ada/my-model", {"config.json": b"{}"})
+    options = (*PUBLISH, "--yes", "--model-cards", "--plugin", "on_hub.yaml")
+    said = command(*options, "--model-repo", "hf:./checkpoints/step-100/=ada/my-model")
+    assert said.code == 0, said.err
+    assert [title[0] for title in hub.titles] == ["ada/my-model"]
+    said = command(*options, "--model-repo", "hf:./checkpoints/step-200=ada/my-model")
+    assert (said.code, "no run has the model 'hf:./checkpoints/step-200'" in said.err) == (2, True)
 
 
 def test_later_results_are_added_to_the_open_pull_request(command: Harness, hub: WritableHub, tmp_path: Path) -> None:

@@ -45,6 +45,7 @@ from harness.imports.every_eval_ever.reader import read_every_eval_ever
 from harness.imports.every_eval_ever.validation import problem
 from harness.imports.imported_run import Imported, Scored, write_imported
 from harness.plugins.registry import Registry, default_registry
+from harness.statistics import mean_estimate
 from harness.storage.encoding import encode_example
 
 NOTHING = Registry()
@@ -140,8 +141,8 @@ def stats(draw: st.DrawFn) -> list[Stat]:
             perturbation=None if on == "original" else draw(st.sampled_from(["typos", "dialect"])),
             count=draw(counts),
             mean=mean,
-            stderr=draw(st.none() | st.floats(0, 9)),
-            ci95=draw(st.none() | st.just((low, low + 0.5))),
+            stderr=draw(st.none() | st.floats(0, 1)),
+            ci95=draw(st.none() | st.just((min(mean, mean / 2), max(mean, mean / 2)))),
             min=draw(st.none() | st.just(low)),
             max=draw(st.none() | st.just(low + 1)),
             higher_is_better=draw(st.sampled_from([True, False, None])),
@@ -228,6 +229,23 @@ def examples(draw: st.DrawFn, name: str) -> Scored:
     return Scored(example, scores, judgements=(("rightness", said),) if judged else ())
 
 
+def _of_scores(stat: Stat, made: list[Scored]) -> Stat:
+    """The statistic with the numbers that the samples give, if they have its score."""
+    found = [
+        one.scores[stat.metric]
+        for one in made
+        if stat.metric in one.scores
+        and (one.example.instance.split, one.example.instance.perturbation) == (stat.split, stat.perturbation)
+    ]
+    if not found or stat.group is not None or stat.computed_on not in ("original", "perturbed"):
+        return stat
+    estimate = mean_estimate(found, stat.scale)
+    ends = None if estimate.low is None or estimate.high is None else (estimate.low, estimate.high)
+    return replace(
+        stat, count=len(found), mean=estimate.value, stderr=estimate.stderr, ci95=ends, min=min(found), max=max(found)
+    )
+
+
 @st.composite
 def imported_runs(draw: st.DrawFn) -> Imported:
     spec = RunSpec(
@@ -240,7 +258,8 @@ def imported_runs(draw: st.DrawFn) -> Imported:
         eval_split=Split.TEST,
     )  # fmt: skip
     made = [draw(examples(f"id-{number}")) for number in range(draw(st.integers(0, 3)))]
-    return Imported(spec, draw(stats()), {"program": "Other", "version": "1"}, made, {"examples": len(made)})
+    found = [_of_scores(stat, made) for stat in draw(stats())]
+    return Imported(spec, found, {"program": "Other", "version": "1"}, made, {"examples": len(made)})
 
 
 @given(imported_runs())

@@ -50,7 +50,7 @@ def test_numbers_come_back(richer: Path, tmp_path: Path, registry: Registry) -> 
         (main, *_) = imported.values()
         after = {one.metric: one for one in main.stats}
         for stat in Task.main(run.record.spec).means(run.record):
-            found = after[f"lighteval.{stat.metric}"]
+            found = after[stat.metric]
             assert found.mean == pytest.approx(stat.mean, abs=1e-12)
             assert found.stderr == stat.stderr
             if stat.metric == "exact_match" and run.record.provenance.get("origin") is None:

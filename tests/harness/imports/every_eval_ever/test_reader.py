@@ -104,6 +104,11 @@ def _result(value: dict[str, Any]) -> dict[str, Any]:
     return first
 
 
+def _interval(value: dict[str, Any], lower: float, upper: float) -> None:
+    interval = {"lower": lower, "upper": upper, "confidence_level": 0.95}
+    _result(value)["score_details"]["uncertainty"]["confidence_interval"] = interval
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -128,6 +133,23 @@ def _result(value: dict[str, Any]) -> dict[str, Any]:
             lambda v: _result(v)["score_details"]["uncertainty"]["standard_error"].update(value=-0.5),
             r"standard_error\.value: must be at least 0",
         ),
+        (
+            lambda v: _result(v)["score_details"].update(score=0.9),
+            r"evaluation_results\[0\]\.score_details\.score is 0\.9, but the mean of the 10 samples is 0\.1",
+        ),
+        (
+            lambda v: _result(v)["score_details"]["uncertainty"].update(num_samples=1000),
+            r"uncertainty\.num_samples is 1,000, but there are samples of 10 instances",
+        ),
+        (
+            lambda v: _result(v)["score_details"]["uncertainty"]["standard_error"].update(value=0.001),
+            r"uncertainty\.standard_error\.value is 0\.001, but the 10 samples give 0\.1",
+        ),
+        (
+            lambda v: _interval(v, 0.2, 0.6),
+            r"confidence_interval is 0\.2 to 0\.6, which excludes evaluation_results\[0\]",
+        ),
+        (lambda v: _interval(v, 0.09, 0.11), r"confidence_interval is 0\.09 to 0\.11, but the 10 samples give"),
         (lambda v: v["evaluation_results"].append(_result(v)), "evaluation_result_id: 'acc' is used twice"),
         (lambda v: _result(v).pop("evaluation_result_id"), "sample '0' is of a result that is not there"),
         (lambda v: v["evaluation_results"].clear(), "has no evaluation_results"),
@@ -200,6 +222,10 @@ def _with_samples(file: Path, change: Change) -> None:
             lambda row: row["evaluation"].update(score=17.0),
             r"score of sample '1' is 17, outside the range of lm-eval\.acc",
         ),
+        (
+            lambda row: row["evaluation"].update(is_correct=True, score=0.0),
+            r"sample '1': evaluation\.is_correct is true, but evaluation\.score is 0",
+        ),
         (lambda row: row.update(evaluation_result_id="acc_norm"), r"sample '1' has two scores of lm-eval\.acc_norm"),
         (lambda row: row.update(messages=[{"turn_idx": 0, "role": "user"}]), "row 3: is not a sample"),
         (
@@ -212,6 +238,24 @@ def test_samples_that_lie_are_refused(file: Path, registry: Registry, change: Ch
     _with_samples(file, change)
     with pytest.raises(DataError, match=message):
         _read(file, registry)
+
+
+def test_other_errors_and_intervals_are_kept(file: Path, registry: Registry) -> None:
+    """Of a bootstrap, over documents that depend on each other, and of a score that is not a mean."""
+    value = json.loads(file.read_text())
+    details = _result(value)["score_details"]
+    details["uncertainty"]["standard_error"]["value"] = 0.08
+    _interval(value, 0.0, 0.3)
+    file.write_text(json.dumps(value))
+    (bootstrapped,) = _read(file, registry)
+    assert (bootstrapped.stats[0].stderr, bootstrapped.stats[0].ci95) == (0.08, (0.0, 0.3))
+    details["uncertainty"]["standard_error"] = {"value": 0.45, "method": "clustered by page"}
+    file.write_text(json.dumps(value))
+    assert _read(file, registry)[0].stats[0].stderr == 0.45
+    _result(value)["metric_config"].update(metric_name="f1_macro", metric_kind="f1")
+    details["score"] = 0.2
+    file.write_text(json.dumps(value))
+    assert _read(file, registry)[0].stats[0].mean == 0.2
 
 
 def test_missing_samples_are_named(file: Path, registry: Registry) -> None:
