@@ -71,10 +71,11 @@ def sealed_slices(
     records = _records(file)
     width = rows if twins else 2 * rows
     doses = [dose for dose in copies for _ in range(repeats)]
+    twice = "" if twins else ", and as many for their twins (without --twins),"
     if len(records) < width * len(doses):
         raise DataError(
-            f"has {len(records)} rows; {len(doses)} slices of {width} rows need {width * len(doses)}. Ask for fewer "
-            "with --copies, --rows or --repeats.",
+            f"has {len(records)} rows; {len(doses)} slices of {rows} rows{twice} need {width * len(doses)}. Ask for "
+            "fewer with --copies, --rows or --repeats.",
             file=str(file),
         )
     others = twins_of_files(records, [(str(twins), _records(twins))]) if twins else None
@@ -140,8 +141,8 @@ def sealed_power(found: Iterable[tuple[SealedSlice, str, float]], alpha: float, 
         ],
         notes=[
             TableNote(
-                f"Median p, and the number of sealed files with p ≤ {alpha:g}. 0 copies: the model was not trained on "
-                f"the file. {about}"
+                f"Median p, and, of several sealed files, how many have p ≤ {alpha:g}. 0 copies: the model was not "
+                f"trained on the file. {about}"
             )
         ],
         caption="Sealed data sets: p by number of copies in the training text.",
@@ -154,7 +155,9 @@ def sealed_power(found: Iterable[tuple[SealedSlice, str, float]], alpha: float, 
 def _cell(record: Mapping[str, Any]) -> TableCell:
     if not record["tests"]:
         return TableCell()
-    return TableCell(shown_p(record["median log10 p"]), detail=f"{record['found']} of {record['tests']}")
+    several = record["tests"] > 1
+    detail = f"{record['found'] or 'none'} of {record['tests']}" if several else ""
+    return TableCell(shown_p(record["median log10 p"]), detail=detail)
 
 
 def _records(file: Path) -> list[Mapping[str, Any]]:

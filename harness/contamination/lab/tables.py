@@ -25,13 +25,14 @@ def power_table(curve: PowerCurve) -> Table:
     table = _table("copies", "tests", f"detected (p ≤ {curve.alpha:g})", "share", "median p", "fitted probability")
     for dose in curve.doses:
         probability, low, high = curve.probability(dose.copies)
+        fitted = f"{probability:.2f} [{low:.2f}, {high:.2f}]"
         table.add_row(
             str(dose.copies),
             str(dose.trials),
             str(dose.detected),
             f"{dose.detected / dose.trials:.2f} [{dose.low:.2f}, {dose.high:.2f}]",
             shown_p(dose.median_log10_p),
-            f"{probability:.2f} [{low:.2f}, {high:.2f}]",
+            fitted if dose.copies else f"{curve.alpha:g} (the level)",  # set, not fitted
         )
     return table
 

@@ -50,7 +50,7 @@ WORDS = ("amber", "bell", "canyon", "delta", "ember", "fern", "glade", "harbour"
         (("paper", "shards", "--data-dir", ".", "-m", "hf:x"), "Add table2"),
         (("paper", "table2", "--data-dir", ".", "-m", "hff:x"), "Did you mean 'hf:x'?"),
         (("seal", "few.txt", "--copies", "x"), "--copies must be a list of whole numbers"),
-        (("seal", "few.jsonl"), "has 10 rows; 10 slices of 400 rows need 4000"),
+        (("seal", "few.jsonl"), "10 slices of 200 rows, and as many for their twins (without --twins), need 4000"),
         (("seal", "few.jsonl", "--dye", "2", "--dye-columns", "a,b"), "not three names"),
     ],
 )

@@ -50,7 +50,7 @@ def test_twins_of_a_file_take_half_the_rows(exam: Path, tmp_path: Path) -> None:
     twins.write_text("".join(json.dumps({"q": f"reworded {n}"}) + "\n" for n in range(80)), encoding="utf-8")
     found = sealed_slices(exam, twins, [1], SealSettings(), rows=80, repeats=1, seed=0, folder=tmp_path / "s")
     assert len(found[0].injection.examples) == 80
-    with pytest.raises(DataError, match="has 80 rows; 1 slices of 160 rows need 160"):
+    with pytest.raises(DataError, match=r"80 rows, and as many for their twins \(without --twins\), need 160"):
         sealed_slices(exam, None, [1], SealSettings(), rows=80, repeats=1, seed=0, folder=tmp_path / "t")
 
 
@@ -67,7 +67,7 @@ def test_the_table_has_medians_and_counts(exam: Path, tmp_path: Path) -> None:
     ]
     table = sealed_power(found, 0.01, "")
     assert [[(cell.text, cell.detail) for cell in row] for row in table.rows] == [
-        [("0", ""), ("0.794", "0 of 1"), ("", "")],
+        [("0", ""), ("0.794", ""), ("", "")],
         [("1", ""), ("0.010", "1 of 2"), ("", "")],
-        [("4", ""), ("1.0e-09", "1 of 1"), ("0.100", "0 of 1")],
+        [("4", ""), ("1.0e-09", ""), ("0.100", "")],
     ]
