@@ -196,7 +196,10 @@ def _chosen(instances: Iterable[Instance], settings: OrderSettings) -> tuple[lis
         return every[: settings.max_examples], len(every)
     start, stop = rows_of(settings.rows)
     if stop > len(every):
-        raise HarnessError(f"--rows (in a sweep: rows) is {settings.rows}, but there are only {len(every):,} examples.")
+        option = "--control-rows" if settings.role == "control" else "--rows"
+        raise HarnessError(
+            f"{option} (in a sweep: rows) is {settings.rows}, but there are only {len(every):,} examples."
+        )
     return list(islice(every, start, min(stop, start + settings.max_examples))), len(every)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +16,35 @@ from harness.cli.contamination_inflation import inflation_command
 from harness.cli.contamination_options import options_command
 from harness.cli.seal import unseal_command
 from harness.output.console import make_console, print_note
-from harness.output.display import json_text
+from harness.output.display import json_text, visible
 from harness.output.terminal import say
 
 if TYPE_CHECKING:
     from harness.contamination.report import Report
+    from harness.contracts.specs import RunSpec
+    from harness.plugins.registry import Registry
+
+
+def _checked_rows(_context: click.Context, _option: click.Parameter, value: str | None) -> str | None:
+    from harness.contamination.sweep import row_range
+
+    if value is not None and row_range(value) is None:
+        raise click.BadParameter(f"{value!r} is not a range of rows such as 0:100, the first hundred.")
+    return value
+
+
+REPAIRS = ("strip_ids", "permute_under_ids", "collapse_near_duplicates")
+"""The repairs without a parameter."""
+
+
+def _checked_repairs(_context: click.Context, _option: click.Parameter, names: tuple[str, ...]) -> tuple[str, ...]:
+    for name in names:
+        if name not in {*REPAIRS, "none"} and not (name.startswith("blocks=") and name != "blocks="):
+            raise click.BadParameter(f"{name!r} is not a repair. Known: {', '.join(REPAIRS)}, blocks=KEY, none.")
+    if "none" in names and len(names) > 1:
+        raise click.BadParameter("'none' cannot be combined with repairs.")
+    return names
+
 
 render = click.option(
     "--render",
@@ -28,11 +52,14 @@ render = click.option(
     default="published",
     help="How examples are written: verbatim, or as a prompt with its answer.",
 )
-rows = click.option("--rows", help="Use only these rows, in published order, for example 0:100.")
+rows = click.option(
+    "--rows", callback=_checked_rows, help="Use only these rows, in published order, for example 0:100."
+)
 repairs = click.option(
     "--repair",
     "repairs",
     multiple=True,
+    callback=_checked_repairs,
     help="strip_ids, permute_under_ids, collapse_near_duplicates, blocks=KEY (a key of meta), or none; repeatable "
     "(default: chosen by the harness if the text shows that the order is not exchangeable).",
 )
@@ -61,7 +88,11 @@ contamination_command.add_command(unseal_command)
 @click.option(
     "--control-model", "control_models", multiple=True, help="A model that was not trained on the data. Repeatable."
 )
-@click.option("--control-rows", help="Held-out rows that no model was trained on, for example 400:500.")
+@click.option(
+    "--control-rows",
+    callback=_checked_rows,
+    help="Held-out rows that no model was trained on, for example 400:500; not among the tested rows (--rows).",
+)
 @rows
 @render
 @repairs
@@ -128,9 +159,11 @@ def test_command(
     """Test whether MODELS were trained on data sets, and report the results.
 
     A model that returns no log-probabilities is tested on what it predicts, token by token; the number of calls and
-    their price are shown first. Run the same command again to continue after an interruption. Exit codes: 1 if a test
-    failed or a data set is not testable; 2 if nothing could be run because of an error.
+    their price are shown first. All data sets are checked before a model is asked. Run the same command again to
+    continue after an interruption. Exit codes: 1 if a test failed or a data set is not testable; 2 if nothing could be
+    run because of an error.
     """
+    from harness.cli.contamination_failures import exit_with_failures, refuse_if_no_model_opens
     from harness.cli.contamination_generated import announce, refuse_scoring_options
     from harness.cli.run import execute, name_report
     from harness.contamination.report import build_report
@@ -156,14 +189,18 @@ def test_command(
         models, data, control_models=control_models, rows=rows, control_rows=control_rows, settings=settings,
         generating=generating, generated=generated, alpha=alpha, plugins=plugins, suite=suite, seed=seed,
     )  # fmt: skip
+    _say_untestable(sweep.runs, registry, data_dir)
+    refuse_if_no_model_opens(sweep.runs, registry)
     folders = Settings(results_dir, data_dir, force, load_prices(prices), cache_dir=cache_dir)
     announce(sweep.runs, generating, registry, folders)
     records = execute(sweep.runs, registry, folders)
     name_report(records, registry, folders)
-    report = build_report(records) if any(record.status == "ok" for record in records) else None
-    if report is not None:
+    report = build_report(records, registry)
+    nothing = all(record.status != "ok" for record in records)
+    if as_json or not nothing:  # the reasons of failures have been printed
         _print(report, as_json)
-    if report is None or any(record.status != "ok" for record in records) or report.untestable:
+    exit_with_failures(records)
+    if report.untestable:
         sys.exit(1)
 
 
@@ -202,7 +239,8 @@ def diagnose_command(
 
     The exit code is 1 if the order is not testable.
     """
-    from harness.cli.contamination_report import short_labels, show_diagnostics
+    from harness.cli.contamination_names import short_labels
+    from harness.cli.contamination_report import show_diagnostics
     from harness.contamination.sweep import contamination_sweep, diagnoses
 
     def diagnosed(settings: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -235,6 +273,25 @@ def _advice(otherwise: Mapping[str, Any] | None) -> str:
         "No repair that the harness makes by itself helps. If the order follows a key of the examples' meta, such as a "
         "topic, try --repair blocks=KEY; otherwise this order cannot be tested."
     )
+
+
+def _say_untestable(runs: Sequence[RunSpec], registry: Registry, data_dir: Path | None) -> None:
+    """Check all data sets, and say which ones cannot be tested, before a model is loaded or asked."""
+    from harness.cli.contamination_names import short_labels
+    from harness.contamination.statistics.testable import why_not_testable
+    from harness.contamination.sweep import read_descriptions
+    from harness.output.console import make_console, print_note
+
+    reasons = {}
+    for spec, description in read_descriptions(runs, registry, data_dir):
+        if reason := why_not_testable(description):
+            reasons[spec.scenario.label, spec.adapter.arguments.get("rows")] = reason
+    if reasons:
+        console = make_console(err=True)
+        console.print("No model is asked about data whose order cannot be tested:", soft_wrap=True)
+        labels = short_labels(scenario for scenario, _ in reasons)
+        for (scenario, rows), reason in reasons.items():
+            print_note(console, f"{labels[scenario]}{f' [{rows}]' if rows else ''}: {visible(reason)}")
 
 
 def _repairs(names: tuple[str, ...]) -> dict[str, Any]:

@@ -62,6 +62,7 @@ def held_out_command(
     results folder private, since it then holds the private rows; a hosted model shows them to its provider. Exit
     codes: 1 if a test failed or is not testable; 2 if nothing could be run because of an error.
     """
+    from harness.cli.contamination_failures import exit_with_failures, refuse_if_no_model_opens
     from harness.cli.run import execute
     from harness.contamination.held_out import held_out_sweep, held_out_tests, read_held_out
     from harness.contamination.statistics.verdict import Verdict
@@ -76,6 +77,7 @@ def held_out_command(
             else f"{Verdict.NOT_TESTABLE}: {reason}."
         )
         sys.exit(1)
+    refuse_if_no_model_opens(sweep.runs, registry)
     records = execute(sweep.runs, registry, Settings(results_dir, None, force, cache_dir=cache_dir))
     tests = held_out_tests(records, data, score=score, draws=draws, alpha=alpha, seed=seed)
     if as_json:
@@ -86,12 +88,13 @@ def held_out_command(
     untested = {record.spec.model.label for record in records} - failed - {test.model for test in tests}
     for model in sorted(untested):
         say(f"{visible(model)} is not tested: it did not score every row, as the test needs.", err=True)
-    if failed or untested:
+    exit_with_failures(records)
+    if untested:
         sys.exit(1)
 
 
 def _show(tests: Sequence[HeldOutTest], data: HeldOutData) -> None:
-    from harness.cli.contamination_report import short_model
+    from harness.cli.contamination_names import short_model
     from harness.output.console import make_console, plain_table
 
     console = make_console()

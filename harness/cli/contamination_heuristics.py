@@ -23,7 +23,7 @@ def baselines_command(suites: tuple[str, ...], results_dir: Path, rate: float, a
     Needs runs with the adapter and the metric `membership`, including some on texts that the model was not trained on
     (`role: control`), which set the threshold of each score.
     """
-    from harness.cli.contamination_report import short_labels
+    from harness.cli.contamination_names import short_labels
     from harness.contamination.membership_report import membership_report
     from harness.output.console import make_console, plain_table
     from harness.storage.results import find_runs
@@ -64,7 +64,7 @@ def overlap_command(
 
     In files of JSON lines, the texts in the objects are read; other files are read as plain text.
     """
-    from harness.cli.contamination_report import short_labels
+    from harness.cli.contamination_names import short_labels
     from harness.contamination.statistics.overlap import overlap
     from harness.contamination.sweep import contamination_sweep
     from harness.output.console import make_console, plain_table

@@ -69,7 +69,7 @@ def inflation_command(
 
 
 def _show(found: Sequence[InflatedScore], benchmark: str, reference: str) -> None:
-    from harness.cli.contamination_report import short_model
+    from harness.cli.contamination_names import short_model
     from harness.output.console import make_console, plain_table
 
     console = make_console()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,8 @@ from harness.output.display import json_text, visible
 from harness.output.terminal import say
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from harness.contamination.option_tests import OptionTest
 
 
@@ -88,8 +91,10 @@ def options_command(
 
     Exit codes: 1 if a test failed or a data set is not testable; 2 if nothing could be run because of an error.
     """
+    from harness.cli.contamination_failures import exit_with_failures, refuse_if_no_model_opens
     from harness.cli.run import execute
     from harness.contamination.option_tests import option_sweep, option_tests
+    from harness.contamination.sweep import read_descriptions
     from harness.runs.runner import Settings
 
     given = {"question": question, "options": option_columns, "answer": answer}
@@ -98,41 +103,31 @@ def options_command(
     sweep, registry = option_sweep(
         models, data, columns=columns, orders=orders, alpha=alpha, suite=suite, seed=seed, instances=max_eval_instances
     )
+    for _ in read_descriptions(sweep.runs, registry, data_dir):  # refuses faulty data before a model is loaded
+        pass
+    refuse_if_no_model_opens(sweep.runs, registry)
     records = execute(sweep.runs, registry, Settings(results_dir, data_dir, force, cache_dir=cache_dir))
-    failed = [record for record in records if record.status != "ok"]
     found: Mapping[str, Sequence[OptionTest]] = {}
-    if len(failed) < len(records):
+    if any(record.status == "ok" for record in records):
         found = option_tests(records)
         if as_json:
             say(json_text([test.as_json() for tests in found.values() for test in tests]))
         else:
             _show(found, alpha)
-    if failed or any(test.why_not_testable for tests in found.values() for test in tests):
+    exit_with_failures(records)
+    if any(test.why_not_testable for tests in found.values() for test in tests):
         sys.exit(1)
 
 
 def _show(by_model: Mapping[str, Sequence[OptionTest]], alpha: float) -> None:
-    from harness.cli.contamination_report import short_labels
-    from harness.contamination.p_values import shown_p
-    from harness.output.console import make_console, plain_table, print_note
+    from harness.cli.contamination_names import short_labels, with_folded_names
+    from harness.output.console import make_console, print_note
 
     console = make_console()
     labels = short_labels(test.scenario for tests in by_model.values() for test in tests)
     for model, tests in by_model.items():
         console.print(visible(model), style="bold", soft_wrap=True)
-        table = plain_table("", "questions", "likeliest", "by chance", "p", "Holm", "", numeric=slice(1, 6))
-        for test in tests:
-            reason = test.why_not_testable
-            shares = (f"{float(test.found[name]):.1%}" for name in ("first_rate", "first_rate_by_chance"))
-            p_values = (shown_p(None if reason else value) for value in (test.log10_p, test.log10_p_holm))
-            row = (
-                labels[test.scenario],
-                f"{test.found['n_questions']:,}",
-                *(("–", "–") if reason else shares),
-                *p_values,
-            )
-            table.add_row(*row, str(test.verdict))
-        console.print(table)
+        console.print(with_folded_names(partial(_table, tests, labels), console))
         for test in tests:
             if reason := test.why_not_testable:
                 print_note(console, f"{labels[test.scenario]}: {test.verdict}: {visible(reason)}")
@@ -140,8 +135,30 @@ def _show(by_model: Mapping[str, Sequence[OptionTest]], alpha: float) -> None:
     console.print(
         "likeliest: questions whose published order is the likeliest of all that were compared. p: exact, if the "
         "authors drew each question's order of options at random; corrected over the model's data sets by Holm, level "
-        f"{alpha:g}. not testable: the text alone shows that the options are not in random order, or there are too few "
-        "questions for any p-value below the level. re-test: an earlier data set has the same questions; only that one "
-        "is in the correction. If no dependence is found, that shows nothing.",
+        f"{alpha:g}. depends: on the published order. not testable: the text alone shows that the options are not in "
+        "random order, or there are too few questions for any p-value below the level. re-test: an earlier data set "
+        "has the same questions; only that one is in the correction. If no dependence is found, that shows nothing.",
         style="dim",
     )
+
+
+def _table(tests: Sequence[OptionTest], labels: Mapping[str, str], written: Callable[[str], str]) -> Table:
+    """Return one model's tests as a table, with names as they are to be written."""
+    from harness.cli.contamination_report import in_table
+    from harness.contamination.p_values import shown_p
+    from harness.output.console import plain_table
+
+    headings = ("", "questions", "likeliest", "by chance", "p", "Holm", "")
+    table = plain_table(*headings, numeric=slice(1, 6), pad_edge=False, padding=(0, 1, 0, 0))
+    for test in tests:
+        reason = test.why_not_testable
+        shares = (f"{float(test.found[name]):.1%}" for name in ("first_rate", "first_rate_by_chance"))
+        table.add_row(
+            written(labels[test.scenario]),
+            f"{test.found['n_questions']:,}",
+            *(("–", "–") if reason else shares),
+            shown_p(None if reason else test.log10_p),
+            shown_p(test.log10_p_holm) if test.counts else "–" * bool(reason),
+            in_table(str(test.verdict)),
+        )
+    return table

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
+from harness.cli.contamination_names import short_labels, short_model, with_folded_names
 from harness.contamination.statistics.testable import rejecting, why_not_testable
 from harness.contamination.statistics.verdict import Verdict
 from harness.output.console import plain_table, print_note
-from harness.output.display import visible
+from harness.output.display import counted, visible
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+    from harness.contamination.failed_tests import FailedTest
     from harness.contamination.order_tests import JudgedTest
     from harness.contamination.report import Report, TestFamily
 
@@ -30,15 +31,17 @@ _IN_TABLE = {
 """Verdicts in the table, where others are shown up to their colon."""
 
 
-_HINT = ". `harness contamination diagnose` says which repairs may help"
+_HINT = ". See `harness contamination diagnose`"
 
 
 def show_report(report: Report, console: Console) -> None:
     """Print a report for people."""
     for family in report.families:
         _show_family(family, console)
+    if not any(family.tests for family in report.families):
+        return
     console.print(
-        "exact: re-labelling of shuffled shards; next: which example follows; p: both, by Bonferroni. Holm, BH and BY: "
+        "exact: relabelling of shuffled shards; next: which example follows; p: both, by Bonferroni. Holm, BH and BY: "
         "p corrected for the tests that count in the table: all but controls (c) and re-tests (r), which repeat the "
         "order of an earlier test. depends: on the published order, at the level after Holm. in doubt: a control "
         "depends on its order too, so nothing is claimed. not testable: there are too few examples for any p-value "
@@ -52,7 +55,7 @@ def show_report(report: Report, console: Console) -> None:
 
 def show_diagnostics(label: str, description: Mapping[str, Any], console: Console) -> None:
     """Print the text-only diagnostics of one data set, and which repair was made and why."""
-    console.print(f"{label}: {_counted(description['n_used'], 'example')}", style="bold", soft_wrap=True)
+    console.print(f"{label}: {counted(description['n_used'], 'example')}", style="bold", soft_wrap=True)
     wrong = ", ".join(rejecting(description["diagnostics"]))
     for line in description["repairs"]:
         print_note(console, f"{visible(line)}, because the text shows an order: {wrong}")
@@ -71,27 +74,6 @@ def show_diagnostics(label: str, description: Mapping[str, Any], console: Consol
     print_note(console, word)
 
 
-def short_labels(scenarios: Iterable[str]) -> dict[str, str]:
-    """Return a name for each scenario's label: of files as many last parts of the path as tell them apart."""
-    labels = list(dict.fromkeys(scenarios))
-    shown = {}
-    for label in labels:
-        head, parameter, path = label.partition(":path=")
-        parts = PurePath(path).parts
-        rivals = [PurePath(other.partition(":path=")[2]).parts for other in labels if other != label]
-        length = next(
-            (k for k in range(1, len(parts)) if parts[-k:] not in [rival[-k:] for rival in rivals]), len(parts)
-        )
-        shown[label] = visible(str(PurePath(*parts[-length:])) if parameter and parts else head)
-    return shown
-
-
-def short_model(model: str) -> str:
-    """Return a model's label without the folders before its own name."""
-    backend, _, identifier = model.partition(":")
-    return f"{backend}:{identifier.rstrip('/').rpartition('/')[2]}"
-
-
 def _show_family(family: TestFamily, console: Console) -> None:
     from rich.measure import Measurement
 
@@ -99,10 +81,12 @@ def _show_family(family: TestFamily, console: Console) -> None:
 
     labels = _labels(family)
     console.print(_heading(family), style="bold", soft_wrap=True)
-    table = _tests(family, labels)
+    table = _tests(family, labels, str)
     if Measurement.get(console, console.options.update(width=1000), table).maximum > console.width:
-        table = _tests(family, labels, brief=True)
+        table = with_folded_names(partial(_tests, family, labels, brief=True), console)
     console.print(table)
+    for line in failure_notes((labels[test], test.reason) for test in family.failed):
+        print_note(console, line)
     settled = len(family.tests) > _MANY
     for test in family.tests:
         for line in _notes(test, every=not settled):
@@ -111,7 +95,7 @@ def _show_family(family: TestFamily, console: Console) -> None:
         print_note(console, spent)
     if family.log10_fisher is not None:
         combined = {
-            "pooled re-labelling": family.log10_pooled,
+            "pooled relabelling": family.log10_pooled,
             "Fisher": family.log10_fisher,
             "Cauchy": family.log10_cauchy,
         }
@@ -127,10 +111,10 @@ def _cost_line(tests: Iterable[JudgedTest]) -> str:
     if not asked:
         return ""
     costs = [test.found["cost"] for test in asked]
-    told = _counted(sum(cost["requests"] for cost in costs), "request")
+    told = counted(sum(cost["requests"] for cost in costs), "request")
     if any(cost.get("tokens") is None for cost in costs):
         return f"cost: {told}"
-    told += f" for {_counted(sum(cost['tokens'] for cost in costs), 'token')}"
+    told += f" for {counted(sum(cost['tokens'] for cost in costs), 'token')}"
     computed = [test.computed_tokens for test in asked]
     if all(tokens is not None for tokens in computed):
         told += f"; {sum(tokens or 0 for tokens in computed):,} computed"
@@ -142,21 +126,53 @@ def _heading(family: TestFamily) -> str:
     name = f"{family.name}, {family.benchmark}" if family.benchmark else family.name
     number = len(family.targets) + len(family.benchmarks)
     untestable = sum(not test.testable and not test.control for test in family.tests)
-    counted = f"{number} of {_counted(number + untestable, what)} tested" if untestable else _counted(number, what)
-    levels = sorted({f"{test.alpha:g}" for test in family.tests})
-    return f"{visible(name)}: {counted}, level {' or '.join(levels)}" if levels else f"{visible(name)}: {counted}"
+    parts = []
+    if untestable:
+        every = counted(number + untestable, what)
+        parts.append(f"{number} of {every} tested" if number else f"{every}, not testable")
+    elif number:
+        parts.append(counted(number, what))
+    others = {
+        "re-test": sum(test.retest_of is not None for test in family.tests),
+        "control": sum(test.control and test.retest_of is None for test in family.tests),
+        "failed test": len(family.failed),
+    }
+    parts += [counted(count, noun) for noun, count in others.items() if count]
+    if levels := sorted({f"{test.alpha:g}" for test in family.tests}):
+        parts.append(f"level {' or '.join(levels)}")
+    return f"{visible(name)}: {', '.join(parts)}"
 
 
-def _labels(family: TestFamily) -> dict[JudgedTest, str]:
+def failure_notes(failures: Iterable[tuple[str, str]]) -> list[str]:
+    """Return a line for each reason why tests failed, with the names of the tests, given both for each test."""
+    by_reason: dict[str, list[str]] = {}
+    for name, reason in failures:
+        by_reason.setdefault(reason, []).append(name)
+    return [f"{_few(names)} failed: {visible(reason)}" for reason, names in by_reason.items()]
+
+
+def _few(names: Sequence[str]) -> str:
+    """Return names with commas, only the first three of more than five."""
+    return ", ".join(names if len(names) <= 5 else [*names[:3], f"and {len(names) - 3} more"])
+
+
+def _labels(family: TestFamily) -> dict[JudgedTest | FailedTest, str]:
     """Return what each test is called: its model or data set, and its rows."""
-    shown = short_labels(test.scenario for test in family.tests)
-    names = {test: short_model(test.model) if family.shared_order else shown[test.scenario] for test in family.tests}
-    rows = {test: test.found.get("rows") for test in family.tests}
-    return {test: f"{names[test]} [{rows[test]}]" if rows[test] else names[test] for test in family.tests}
+    rows: dict[JudgedTest | FailedTest, str | None] = {test: test.found.get("rows") for test in family.tests}
+    rows |= {test: test.rows for test in family.failed}
+    shown = short_labels(test.scenario for test in rows)
+    names = {test: short_model(test.model) if family.shared_order else shown[test.scenario] for test in rows}
+    return {test: f"{names[test]} [{rows[test]}]" if rows[test] else names[test] for test in rows}
 
 
-def _tests(family: TestFamily, labels: Mapping[JudgedTest, str], *, brief: bool = False) -> Table:
-    """Return a family's tests as a table; where brief, small p-values have one digit."""
+def _tests(
+    family: TestFamily,
+    labels: Mapping[JudgedTest | FailedTest, str],
+    written: Callable[[str], str],
+    *,
+    brief: bool = False,
+) -> Table:
+    """Return a family's tests as a table; ``written`` breaks names into lines. Where brief, p-values have one digit."""
     from harness.contamination.p_values import shown_p
 
     corrected = "BY" if family.shared_order else "BH"
@@ -171,7 +187,7 @@ def _tests(family: TestFamily, labels: Mapping[JudgedTest, str], *, brief: bool 
         following = found.get("next_example") or {}
         adjusted = test.log10_q_by if family.shared_order else test.log10_q_bh
         table.add_row(
-            f"{'c ' if test.control else ''}{'r ' if test.retest_of else ''}{labels[test]}",
+            written(f"{'c ' if test.control else ''}{'r ' if test.retest_of else ''}{labels[test]}"),
             str(found.get("n_used") or "–"),
             shown(found.get("log10_p_t")),
             shown(found.get("log10_p_exact")),
@@ -179,16 +195,20 @@ def _tests(family: TestFamily, labels: Mapping[JudgedTest, str], *, brief: bool 
             shown(test.log10_p if test.testable else None),
             shown(test.log10_p_holm) if test.counts else "",
             shown(adjusted) if test.counts else "",
-            _in_table(str(test.verdict)),
+            in_table(str(test.verdict)),
         )
     for one in family.benchmarks:
         p_values = map(shown, (one.log10_p, one.log10_p_holm, one.log10_q_bh))
-        name = f"{one.name}: {len(one.files)} of {_counted(len(one.files) + one.not_testable, 'file')}"
-        table.add_row(name, str(one.used), "", "", "", *p_values, _in_table(str(one.verdict)))
+        name = f"{one.name}: {len(one.files)} of {counted(len(one.files) + one.not_testable, 'file')}"
+        table.add_row(written(name), str(one.used), "", "", "", *p_values, in_table(str(one.verdict)))
+    for failure in family.failed:
+        name = f"{'c ' if failure.control else ''}{labels[failure]}"
+        table.add_row(written(name), *["–"] * 5, "", "", "failed")
     return table
 
 
-def _in_table(verdict: str) -> str:
+def in_table(verdict: str) -> str:
+    """Return a verdict in the few words that a table has room for."""
     return _IN_TABLE.get(verdict, verdict.partition(":")[0])
 
 
@@ -204,24 +224,20 @@ def _notes(test: JudgedTest, *, every: bool) -> Iterator[str]:
         wrong = ", ".join(rejecting(found.get("diagnostics") or {}))
         yield f"repaired: {line}, because the text shows an order: {wrong}"
     if (longer := found.get("examples_longer_than_context")) and "context" in found:
-        yield f"{_counted(longer, 'example')} longer than the context of {found['context']} tokens; read in windows"
+        yield f"{counted(longer, 'example')} longer than the context of {found['context']} tokens; read in windows"
     if found.get("t_undefined"):
         yield f"no t-test: {found['t_undefined']}"
     if (simple := found.get("p_permutation")) is not None:
-        orders = _counted(found["permutations"], "order")
+        orders = counted(found["permutations"], "order")
         yield f"simple permutation test of the whole data set: p = {simple:.3g}, {orders}"
     if looks := found.get("looks"):
         yield from _look_notes(looks, found.get("cost") or {}, every=every)
     if found.get("shuffles") and (spread := test.spread):
         low, high = map(shown_p, spread)
-        shards = f"{_counted(len(found['shard_scores']), 'shard')} with {_counted(found['shuffles'], 'shuffle')} each"
+        shards = f"{counted(len(found['shard_scores']), 'shard')} with {counted(found['shuffles'], 'shuffle')} each"
         if every or test.unsettled:
             more = "; more --shuffles would settle it" if test.unsettled else ""
             yield f"{shards}; other shuffles would give exact p from {low} to {high}, about 8 times in 10{more}"
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def _look_notes(looks: Mapping[str, Any], cost: Mapping[str, Any], *, every: bool) -> Iterator[str]:
@@ -239,5 +255,5 @@ def _look_notes(looks: Mapping[str, Any], cost: Mapping[str, Any], *, every: boo
 
 def _tokens(cost: Mapping[str, Any]) -> str:
     if cost.get("tokens") is None:
-        return _counted(cost.get("requests", 0), "request")
-    return _counted(cost["tokens"], "token")
+        return counted(cost.get("requests", 0), "request")
+    return counted(cost["tokens"], "token")

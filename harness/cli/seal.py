@@ -160,34 +160,44 @@ def unseal_command(
 ) -> None:
     """Test MODELS for a data set that `harness seal` prepared, with its private KEY.
 
-    Each kind of item in the key is an exact test. The results folder then holds the private texts: keep it private too,
-    and test hosted models only if their provider may see them. Exit codes: 1 if a test failed; 2 if nothing could be
-    run because of an error.
+    Each kind of item in the key is an exact test; only the test of the order needs the published file. The results
+    folder then holds the private texts: keep it private too, and test hosted models only if their provider may see
+    them. Exit codes: 1 if a test failed; 2 if nothing could be run because of an error.
     """
+    from harness.cli.contamination_failures import exit_with_failures, refuse_if_no_model_opens
     from harness.cli.run import execute
     from harness.contamination.sealing.key import read_key
     from harness.contamination.unsealing import check_published, dye_advice, unsealed, unsealing_sweep
+    from harness.errors import DataError
     from harness.runs.runner import Settings
 
     key = read_key(key_file)
-    published = published or key_file.with_name(key.header.published)
-    if key.header.shuffled:
-        check_published(key, published)
-    sweep, registry = unsealing_sweep(models, key, key_file, published, suite, seed, context, max_tokens)
+    file: Path | None = published or key_file.with_name(key.header.published)
+    no_order = ""
+    if key.header.shuffled and file is not None:
+        try:
+            check_published(key, file)
+        except DataError as error:
+            if published is not None or file.exists() or not key.kinds():
+                raise
+            file, no_order = None, str(error)
+    sweep, registry = unsealing_sweep(models, key, key_file, file, suite, seed, context, max_tokens)
     if max_tokens is None and (advice := dye_advice(key, registry)):
         say(advice, err=True)
+    refuse_if_no_model_opens(sweep.runs, registry)
     records = execute(sweep.runs, registry, Settings(results_dir, data_dir, force, cache_dir=cache_dir))
-    failed = [record for record in records if record.status != "ok"]
-    tests = unsealed(records, key, alpha, registry)
+    tests = unsealed(records, key, alpha, registry, no_order)
     if as_json:
         say(json_text([test.as_json() for test in tests]))
-    else:
+    elif any(record.status == "ok" for record in records):  # otherwise, the reasons have been printed
         _show(tests, alpha)
-    if failed:
+    exit_with_failures(records)
+    if no_order:
         sys.exit(1)
 
 
 def _show(tests: Sequence[UnsealedTest], alpha: float) -> None:
+    from harness.cli.contamination_report import failure_notes
     from harness.contamination.p_values import shown_p
     from harness.contamination.statistics.verdict import Verdict
     from harness.contamination.unsealing import TESTS
@@ -207,8 +217,11 @@ def _show(tests: Sequence[UnsealedTest], alpha: float) -> None:
                 items = "–" if test.error else f"{test.items:,}"
                 table.add_row(TESTS[test.kind], items, shown_p(test.log10_p), shown_p(test.log10_p_holm), words)
         console.print(table)
-        for test in tests:
-            if test.model == model and test.note:
+        own = [test for test in tests if test.model == model]
+        for line in failure_notes((TESTS[test.kind], test.error) for test in own if test.error):
+            print_note(console, line)
+        for test in own:
+            if test.note:
                 print_note(console, visible(test.note))
         console.print()
     console.print(

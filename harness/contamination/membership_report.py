@@ -80,7 +80,7 @@ def membership_report(records: Iterable[RunRecord], *, rate: float = 0.05) -> li
         if found is not None:
             by_model.setdefault(record.spec.model.label, []).append(found)
     if not by_model:
-        raise DataError("none of these runs has membership scores; docs/contamination.md says how to get them.")
+        raise DataError("none of these runs has membership scores; docs/how-to/contamination.md says how to get them.")
     return [suspect for model, scored in sorted(by_model.items()) for suspect in _suspects(model, scored, rate)]
 
 

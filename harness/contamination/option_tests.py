@@ -61,6 +61,11 @@ class OptionTest:
         return why_options_not_testable(self.found, self.alpha)
 
     @property
+    def counts(self) -> bool:
+        """True if the test is in the correction: it is not a re-test, and the order can be tested."""
+        return self.retest_of is None and not self.why_not_testable
+
+    @property
     def verdict(self) -> Verdict:
         """The verdict on the corrected p-value."""
         if self.why_not_testable:
@@ -88,9 +93,10 @@ class OptionTest:
             "run": self.record.name,
             "retest_of": self.retest_of and self.retest_of.record.name,
         }
-        p_values: dict[str, float | None] = {"log10_p": self.log10_p, "log10_p_holm": self.log10_p_holm}
-        if self.why_not_testable:
-            p_values = dict.fromkeys(p_values)
+        p_values = {
+            "log10_p": None if self.why_not_testable else self.log10_p,
+            "log10_p_holm": self.log10_p_holm if self.counts else None,
+        }
         return {**names, **self.found, **p_values, "verdict": str(self.verdict)}
 
 

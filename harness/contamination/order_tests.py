@@ -234,7 +234,7 @@ class JudgedTest(OrderTest):
         return strong is not weak
 
     def _detected_at(self, log10_p_exact: float) -> bool:
-        """Return True if dependence would be detected, given another p-value of the re-labelling test."""
+        """Return True if dependence would be detected, given another p-value of the relabelling test."""
         following, looks = (self.found.get("next_example") or {}).get("log10_p"), self.found.get("looks")
         log10_p = bonferroni([min(0.0, log10_p_exact), *([] if following is None else [min(0.0, following)])])
         if looks:
@@ -253,7 +253,7 @@ class JudgedTest(OrderTest):
         """Return the test and its corrections as JSON values."""
         adjusted = {"p_holm": self.log10_p_holm, "q_bh": self.log10_q_bh, "q_by": self.log10_q_by}
         unknown = {} if self.testable else {"headline_log10_p": None, "not_testable": self.why_not_testable}
-        if not self.testable:
+        if not self.counts:  # it is in no correction, so it has no corrected p-value
             adjusted = dict.fromkeys(adjusted)
         return {
             "model": self.model,

@@ -7,9 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from harness.contamination.benchmarks import Benchmark, benchmarks
+from harness.contamination.failed_tests import FailedTest, failed_tests
 from harness.contamination.order_tests import JudgedTest, judged_tests
 from harness.contamination.statistics.relabelling import pooled_relabelling
 from harness.errors import DataError
+from harness.plugins.registry import Registry
 from harness.statistics.families import benjamini_hochberg, benjamini_yekutieli, cauchy, fisher
 from harness.storage.results import RunRecord
 
@@ -28,7 +30,7 @@ class TestFamily:
     tests: tuple[JudgedTest, ...]
     """The tests; re-tests and controls follow the target that they belong to."""
     log10_pooled: float | None = None
-    """Log10 p of the re-labelling test of all shards together, which finds a weak but general dependence. It uses only
+    """Log10 p of the relabelling test of all shards together, which finds a weak but general dependence. It uses only
     first looks, because their answers decide which data sets get a second one. This and the combinations below cover
     the targets, and are None for fewer than two."""
     log10_fisher: float | None = None
@@ -39,6 +41,8 @@ class TestFamily:
     """The benchmark whose files these are; empty for a model's own family."""
     benchmarks: tuple[Benchmark, ...] = ()
     """In a model's own family, the benchmarks of several files, each of which is one test."""
+    failed: tuple[FailedTest, ...] = ()
+    """In a model's own family, all of its tests that failed."""
 
     @property
     def targets(self) -> list[JudgedTest]:
@@ -56,6 +60,7 @@ class TestFamily:
             "log10_cauchy": self.log10_cauchy,
             "tests": [test.as_json() for test in self.tests],
             "benchmarks": [benchmark.as_json() for benchmark in self.benchmarks],
+            "failed": [test.as_json() for test in self.failed],
         }
 
 
@@ -87,27 +92,35 @@ class Report:
         return {kind: [family.as_json() for family in families] for kind, families in kinds.items()}
 
 
-def build_report(records: Sequence[RunRecord]) -> Report:
-    """Return the report on all tests among some runs.
+def build_report(records: Sequence[RunRecord], registry: Registry | None = None) -> Report:
+    """Return the report on all tests among some runs, also those that failed.
+
+    Args:
+        records: The runs.
+        registry: Knows their adapters (default: the installed plugins).
 
     Raises:
         DataError: There are none.
     """
     by_model = judged_tests(records)
-    if not by_model:
+    failed: dict[str, list[FailedTest]] = {}
+    for failure in sorted(failed_tests(records, registry), key=lambda test: test.control):  # targets first
+        failed.setdefault(failure.model, []).append(failure)
+    if not by_model and not failed:
         raise DataError(
             "none of these runs is a test of the published order; make one with "
             "`harness contamination test MODEL --data DATA`."
         )
     models, parts = [], []
-    for model, judged in by_model.items():
+    for model in dict.fromkeys((*by_model, *failed)):
+        judged = by_model.get(model, [])
         found = benchmarks(judged)
         rest = list(judged)
         for benchmark in found:
             own = [test for test in judged if _belongs(test, benchmark)]
             rest = [test for test in rest if test not in own]
             parts.append(_family(model, own, benchmark=benchmark.name))
-        models.append(_family(model, rest, parts=found))
+        models.append(replace(_family(model, rest, parts=found), failed=tuple(failed.get(model, ()))))
     by_data: dict[str, list[JudgedTest]] = {}
     for test in (test for tests in by_model.values() for test in tests if test.counts):
         by_data.setdefault(test.scenario, []).append(test)

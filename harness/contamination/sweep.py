@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from harness.contracts.plugins import AdapterDetails, Kind
 from harness.contracts.specs import Component, RunSpec
 from harness.errors import DataError, HarnessError
 from harness.inference.model_pool import LoadedModels
+from harness.output.display import json_text
 from harness.plugins.registry import Registry, default_registry
 from harness.runs.evaluation import prepare
 from harness.runs.plan import Size
@@ -50,10 +52,12 @@ def contamination_sweep(
         seed: Seeds everything random.
 
     Raises:
-        DataError: A file of examples does not exist.
+        DataError: Control rows are among the rows to test.
         SpecError: A model, a scenario or a setting is wrong; it holds all errors.
     """
     registry = default_registry()
+    if control_rows is not None:
+        _refuse_shared_rows(rows, control_rows, (settings or {}).get("max_examples"))
     methods = {False: (ORDER_TEST, settings or {}), True: (GENERATED_ORDER_TEST, generated or {})}
 
     def run(target: str, asked: Sequence[str], chosen: str | None, role: str) -> Iterator[dict[str, Any]]:
@@ -109,33 +113,87 @@ def only_generating(models: Sequence[str], plugins: tuple[Path, ...] = ()) -> li
 def scenario_of(data: str, registry: Registry, job: str) -> str | dict[str, str]:
     """Return the scenario of DATA: for a file, the scenario that has the job, with the path; else the shorthand itself.
 
-    Raises:
-        DataError: It looks like a file that does not exist.
+    What looks like a file that does not exist is taken for one, so that all faulty files can be reported together.
     """
     file = Path(data)
-    if file.is_file() and file.suffix not in {".yaml", ".yml"}:
+    missing = file.suffix and ":" not in data and not file.is_file()
+    if missing or (file.is_file() and file.suffix not in {".yaml", ".yml"}):
         return {"name": registry.with_role(Kind.SCENARIO, job).name, "path": str(file.resolve())}
-    if file.suffix and ":" not in data and not file.is_file():
-        raise DataError(f"{data} does not exist; DATA is a file, or a scenario such as mmlu:subject=anatomy.")
     return data
+
+
+def read_descriptions(
+    runs: Sequence[RunSpec], registry: Registry, data_dir: Path | None
+) -> Iterator[tuple[RunSpec, dict[str, Any]]]:
+    """Yield the first run of each data set, with what its adapter says of the data; no model is asked.
+
+    Raises:
+        DataError: Data are missing, or not what the adapter needs; it names all of them, once everything else has been
+            yielded.
+    """
+    faults: dict[str, None] = {}
+    seen = set()
+    for spec in runs:
+        # Neither the model nor its context matters to the text, and targets and controls may be the same rows.
+        settings = {**spec.adapter.arguments, "role": None, "context": None}
+        key = json_text([spec.scenario.label, spec.eval_split, spec.adapter.name, settings])
+        if key in seen:
+            continue
+        seen.add(key)
+        try:
+            yield spec, _description(spec, registry, data_dir)
+        except HarnessError as error:
+            name = str(spec.scenario.arguments.get("path", spec.scenario.label))
+            faults[str(error) if name in str(error) else f"{name}: {error}"] = None
+    if faults:
+        raise DataError("\n".join(faults))
+
+
+def _description(spec: RunSpec, registry: Registry, data_dir: Path | None) -> dict[str, Any]:
+    path = spec.scenario.arguments.get("path")
+    if isinstance(path, str) and Path(path).is_absolute() and not Path(path).exists():
+        raise DataError(f"{path} does not exist; DATA is a file, or a scenario such as mmlu:subject=anatomy.")
+    arguments = spec.adapter.arguments
+    if "context" in arguments:  # in tokens, while the text is counted in characters
+        adapter = spec.adapter.model_copy(update={"arguments": {**arguments, "context": None}})
+        spec = spec.model_copy(update={"adapter": adapter})
+    first = next(iter(prepare(spec, registry, data_dir).adapted(_Characters())), None)
+    return {} if first is None else dict(first.instance.meta.get("data") or {})
+
+
+def _refuse_shared_rows(rows: str | None, control_rows: str, most: int | None) -> None:
+    """Refuse control rows that are tested as well: a control that a model was trained on says nothing.
+
+    Raises:
+        DataError: There are such rows.
+    """
+    tested, control = row_range(rows or f"0:{most or sys.maxsize}"), row_range(control_rows)
+    if tested is None or control is None:
+        return  # an error of the adapter's settings
+    start, stop = max(tested[0], control[0]), min(tested[1], control[1])
+    if start < stop:
+        advice = "Name other rows with --control-rows." if rows else "Name the rows to test with --rows."
+        raise DataError(
+            f"--control-rows {control_rows}: rows {start}:{stop} are tested as well, and a control is of rows that no "
+            f"model was trained on. {advice}"
+        )
+
+
+def row_range(rows: str) -> tuple[int, int] | None:
+    """Return the first row of a range such as ``0:100``, and the one after the last; None if it is not a range."""
+    start, _, stop = (part.strip() for part in rows.partition(":"))
+    if not (start.isdecimal() and stop.isdecimal() and int(start) < int(stop)):
+        return None
+    return int(start), int(stop)
 
 
 def diagnoses(runs: Sequence[RunSpec], registry: Registry, data_dir: Path | None) -> dict[str, dict[str, Any]]:
     """Return each run's diagnostics of its data, by the scenario's label, without asking a model.
 
     Raises:
-        HarnessError: The data are missing, or have no published order.
+        DataError: Data are missing, or have no published order; it names all of them.
     """
-    found = {}
-    for spec in runs:
-        try:
-            evaluation = prepare(spec, registry, data_dir)
-            first = next(iter(evaluation.adapted(_Characters())))
-        except HarnessError as error:
-            name = str(spec.scenario.arguments.get("path", spec.scenario.label))
-            raise error if name in str(error) else DataError(f"{name}: {error}") from error
-        found[spec.scenario.label] = dict(first.instance.meta["data"])
-    return found
+    return {spec.scenario.label: found for spec, found in read_descriptions(runs, registry, data_dir)}
 
 
 def largest_size(spec: RunSpec, registry: Registry, data_dir: Path | None) -> Size:

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from harness.contamination.failed_tests import failure_reason
 from harness.contamination.order_tests import details_of
 from harness.contamination.roles import EXAMPLES_FILE, ORDER_TEST, SEALED_DYE, SEALED_TEXTS
 from harness.contamination.sealing.key import DyeQuestion, SealKey
@@ -55,9 +56,7 @@ class UnsealedTest:
 
     @property
     def note(self) -> str:
-        """Why the test failed or was not possible, or which answers were cut; usually empty."""
-        if self.error:
-            return f"{TESTS[self.kind]} failed: {self.error}"
+        """Why the test was not possible, or which answers were cut; usually empty."""
         if self.why_not_testable:
             return f"{TESTS[self.kind]} {Verdict.NOT_TESTABLE}: {self.why_not_testable}"
         return str(self.cut or "")
@@ -171,7 +170,7 @@ def unsealing_sweep(
     models: Sequence[str],
     key: SealKey,
     key_file: Path,
-    published: Path,
+    published: Path | None,
     suite: str,
     seed: int = 0,
     context: int | None = None,
@@ -192,7 +191,7 @@ def unsealing_sweep(
 def unsealing_runs(
     key: SealKey,
     key_file: Path,
-    published: Path,
+    published: Path | None,
     registry: Registry,
     context: int | None = None,
     copies: int | None = None,
@@ -203,7 +202,7 @@ def unsealing_runs(
     Args:
         key: The key.
         key_file: Its file.
-        published: The published file.
+        published: The published file; None to leave out the test of the order, which needs it.
         registry: Knows the plugins.
         context: Context length of the test of the order, in tokens; None for the model's window.
         copies: Number of copies in the model's training text, if known; it is only recorded.
@@ -215,7 +214,7 @@ def unsealing_runs(
     path = str(key_file.resolve())
     known = {} if copies is None else {"copies": copies}
     runs: list[dict[str, Any]] = []
-    if key.header.shuffled:
+    if key.header.shuffled and published is not None:
         adapter = registry.with_role(Kind.ADAPTER, ORDER_TEST)
         main, *others = adapter.details.metrics if isinstance(adapter.details, AdapterDetails) else ()
         file = {"name": registry.with_role(Kind.SCENARIO, EXAMPLES_FILE).name, "path": str(published.resolve())}
@@ -232,19 +231,31 @@ def unsealing_runs(
     return runs
 
 
-def unsealed(records: Sequence[RunRecord], key: SealKey, alpha: float, registry: Registry) -> list[UnsealedTest]:
-    """Return what the runs of :func:`unsealing_sweep` show, by model, corrected over each model's tests."""
+def unsealed(
+    records: Sequence[RunRecord], key: SealKey, alpha: float, registry: Registry, no_order: str = ""
+) -> list[UnsealedTest]:
+    """Return what the runs of :func:`unsealing_sweep` show, by model, corrected over each model's tests.
+
+    Args:
+        records: The runs.
+        key: The key.
+        alpha: The level.
+        registry: Knows the plugins.
+        no_order: Why there are no runs of the test of the order; empty if there are.
+    """
     by_model: dict[str, dict[str, UnsealedTest]] = {}
     for record in records:
         model = record.spec.model.label
         own = by_model.setdefault(model, {})
+        if no_order:
+            own["order"] = UnsealedTest(model, "order", alpha, error=no_order)
         for kind, found in _tests(record):
             items = int(found.get("n_items") or found.get("n_used") or 0)
             cut = cut_answers([found], key) if kind == "dye" else None
             own[kind] = UnsealedTest(model, kind, alpha, items, _log10_p(found), found=found, cut=cut)
         if record.status != "ok":
-            kind, reason = _kind(record, registry), (record.error or "no reason").strip().splitlines()[-1]
-            own[kind] = UnsealedTest(model, kind, alpha, error=reason)
+            kind = _kind(record, registry)
+            own[kind] = UnsealedTest(model, kind, alpha, error=failure_reason(record))
     return [test for own in by_model.values() for test in _corrected(own)]
 
 

@@ -49,9 +49,9 @@ def why_options_not_testable(found: Mapping[str, Any], alpha: float) -> str:
 
 
 def rejecting(diagnostics: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Return the diagnostics that reject, each with its corrected p-value, ``length trend (p = 0.002)``."""
+    """Return the diagnostics that reject, each with its corrected p-value, ``length trend (p = 0.002 after Holm)``."""
     return [
-        f"{name} (p = {test['p_holm']:.3g})"
+        f"{name} (p = {test['p_holm']:.3g} after Holm)"
         for name, test in diagnostics.items()
         if test["p_holm"] <= DIAGNOSTICS_LEVEL
     ]

@@ -7,13 +7,16 @@ import json
 import re
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from rich.console import Console
 
+from adapters._order.repairing import Repair
 from harness import Split
-from harness.cli.contamination_report import short_labels, show_report
+from harness.cli.contamination import REPAIRS
+from harness.cli.contamination_names import folded, short_labels
+from harness.cli.contamination_report import show_report
 from harness.contamination.order_tests import JudgedTest
 from harness.contamination.report import Report, TestFamily, build_report
 from harness.contracts.specs import Component, RunSpec
@@ -37,7 +40,7 @@ ASKED = ("contamination", "test", "fake:0", "--data", "examples.jsonl", "--conte
 
 @pytest.mark.usefixtures("file")
 def test_a_file_is_tested_and_reported(harness: Any) -> None:
-    said = harness(*ASKED, "--permutations", "12", "--control-rows", "20:40")
+    said = harness(*ASKED, "--permutations", "12", "--rows", "0:20", "--control-rows", "20:40")
     assert "Report: harness contamination report contamination\n" in said.err
     assert said.code == 0
     assert "examples.jsonl" in said.out
@@ -46,9 +49,10 @@ def test_a_file_is_tested_and_reported(harness: Any) -> None:
     assert "clean" not in said.out
     again = harness("contamination", "report", "contamination", "--json")
     target, control = json.loads(again.out)["models"][0]["tests"]
-    assert (target["n_used"], control["n_used"]) == (40, 20)
+    assert (target["n_used"], control["n_used"]) == (20, 20)
+    assert (control["p_holm"], control["log10_q_bh"]) == (None, None)
     assert target["headline_log10_p"] > -2
-    assert target["next_example"]["n_boundaries"] == 38
+    assert target["next_example"]["n_boundaries"] == 18
     assert 0 < target["p_permutation"] <= 1
     assert target["cost"]["requests"] > 8 * 5
     assert control["role"] == "control"
@@ -188,7 +192,7 @@ def test_too_few_examples_are_not_testable(harness: Any, folder: Path) -> None:
     assert "few.txt: not testable: with 4 examples no p-value at the level 0.01 is possible" in said.out
     (record,) = Path("results/contamination").glob("*/run.json")
     assert json.loads(record.read_text())["efficiency"]["queries"] == 0
-    assert "fake:0: 0 of 1 data set tested, level 0.01" in said.out
+    assert "fake:0: 1 data set, not testable, level 0.01" in said.out
     said = harness("contamination", "diagnose", "few.txt")
     assert said.code == 1
     assert "not testable: with 4 examples" in said.out
@@ -196,8 +200,89 @@ def test_too_few_examples_are_not_testable(harness: Any, folder: Path) -> None:
 
 def test_a_failure_is_told_once(harness: Any, file: Path) -> None:
     said = harness("contamination", "test", "fake:0", "--data", file.name, "--rows", "0:41", "--context", "300")
-    assert said.code == 1
+    assert said.code == 2
     assert (said.out + said.err).count("there are only 40 examples") == 1
+
+
+@pytest.mark.usefixtures("file")
+def test_a_failed_test_has_a_row_and_its_reason(harness: Any) -> None:
+    failing = ("contamination", "test", "fake:0", "--data", "examples.jsonl", "--suite", "failing")
+    said = harness(*failing, "--rows", "0:20", "--control-rows", "20:40")  # the model does not say its window
+    assert said.code == 2
+    shown = harness("contamination", "report", "failing").out
+    assert "fake:0: 2 failed tests\n" in shown
+    rows = [line.split() for line in shown.splitlines() if line.rstrip().endswith("failed")]
+    assert [(row[:-7], row[-1]) for row in rows] == [
+        (["examples.jsonl"], "failed"), (["c", "examples.jsonl"], "failed")
+    ]  # fmt: skip
+    assert "examples.jsonl [0:20], examples.jsonl [20:40] failed: the model does not say" in shown
+    (family,) = json.loads(harness(*failing, "--json").out)["models"]
+    assert (family["tests"], family["failed"][0]["role"], family["failed"][0]["rows"]) == ([], "target", None)
+    assert "set --context" in family["failed"][0]["error"]
+
+
+@pytest.mark.parametrize(
+    ("options", "shared", "advice"),
+    [
+        (("--rows", "0:20", "--control-rows", "10:40"), "10:20", "Name other rows with --control-rows"),
+        (("--control-rows", "0:40"), "0:40", "Name the rows to test with --rows"),
+    ],
+)
+@pytest.mark.usefixtures("file")
+def test_control_rows_that_are_tested_are_refused(
+    harness: Any, options: tuple[str, ...], shared: str, advice: str
+) -> None:
+    said = harness(*ASKED, *options)
+    assert said.code == 2
+    assert f"rows {shared} are tested as well" in said.err
+    assert advice in said.err
+
+
+@pytest.mark.usefixtures("file")
+def test_all_faulty_files_are_named_before_a_model_is_asked(harness: Any) -> None:
+    Path("empty.jsonl").touch()
+    said = harness(*ASKED, "--data", "missing.jsonl", "--data", "empty.jsonl")
+    assert said.code == 2
+    assert "missing.jsonl does not exist" in said.err
+    assert "empty.jsonl: has no rows" in said.err
+    assert not Path("results").exists()
+
+
+@pytest.mark.usefixtures("file")
+def test_what_is_not_testable_is_said_before_a_model_is_opened(harness: Any) -> None:
+    Path("few.txt").write_text("a\nb\nc\nd\n")
+    said = harness("contamination", "test", "hf:./nope", "--data", "examples.jsonl", "--data", "few.txt")
+    assert said.code == 2
+    told, model = said.err.split("hf:./nope:")
+    assert "few.txt: with 4 examples no p-value at the level 0.01 is possible" in " ".join(told.split())
+    assert "examples.jsonl" not in said.err
+    assert "no such folder" in model
+
+
+def test_what_is_counted_in_headings(harness: Any, folder: Path, file: Path) -> None:
+    (folder / "first.jsonl").write_text("\n".join(file.read_text().splitlines()[:30]) + "\n")
+    (folder / "few.txt").write_text("a\nb\nc\nd\n")
+    said = harness(*ASKED, "--data", "first.jsonl", "--data", "few.txt", "--control-model", "fake:1")
+    assert "fake:0: 1 of 2 data sets tested, 1 re-test, level 0.01\n" in said.out
+    assert "fake:1: 1 re-test, 2 controls, level 0.01\n" in said.out
+
+
+@pytest.mark.parametrize(
+    ("name", "lines"),
+    [
+        ("truthfulqa_0-100_x10.jsonl", ["truthfulqa_0-100_x10", ".jsonl"]),
+        ("mmlu:subject=high_school_physics", ["mmlu:subject=high_", "school_physics"]),
+        ("boolq.jsonl [0:100]", ["boolq.jsonl [0:100]"]),
+        ("a" * 30, ["a" * 22, "a" * 8]),
+    ],
+)
+def test_names_are_broken_at_separators(name: str, lines: list[str]) -> None:
+    assert folded(name, 22).split("\n") == lines
+
+
+def test_the_repairs_are_those_of_the_adapter() -> None:
+    names, _ = get_args(Repair)
+    assert set(get_args(names)) == set(REPAIRS)
 
 
 def test_diagnose_says_which_repair_it_made_and_why(harness: Any, folder: Path, file: Path) -> None:
@@ -243,17 +328,24 @@ def test_files_of_one_name_are_told_apart() -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (("test", "fake:0", "--data", "examples.jsonl"), 1, "does not say how many tokens its window holds"),
+        (("test", "fake:0", "--data", "examples.jsonl"), 2, "does not say how many tokens its window holds"),
         (("test", "fake:0", "--data", "nothing.jsonl"), 2, "nothing.jsonl does not exist"),
         (("diagnose", "nothing"), 2, "--data nothing [scenario]: there is no scenario named"),
         (("test", "fake:0", "--data", "mmlu:subject=anatmy"), 2, "Did you mean 'anatomy'"),
-        (("test", "fake:0", "--data", "examples.jsonl", "--rows", "9"), 2, "rows]: '9' is not a range"),
+        (("test", "fake:0", "--data", "examples.jsonl", "--rows", "9"), 2, "'--rows': '9' is not a range"),
+        (("test", "fake:0", "--data", "examples.jsonl", "--control-rows", "a"), 2, "'--control-rows': 'a' is not"),
+        (
+            ("test", "fake:0", "--data", "examples.jsonl", "--rows", "0:9", "--control-rows", "30:50"),
+            2,
+            "--control-rows (in a sweep: rows) is 30:50, but there are only 40 examples",
+        ),
+        (("test", "fake:0", "--data", "examples.jsonl", "--repair", "blocks=k"), 2, "has no 'k' for blocks"),
         (
             ("test", "fake:0", "--data", "examples.jsonl", "--repair", "shuffle"),
             2,
-            "repairs[0]]: 'shuffle' is not one of the choices. Known: collapse_near_duplicates, permute_under_ids,",
+            "'shuffle' is not a repair. Known: strip_ids, permute_under_ids, collapse_near_duplicates, blocks=KEY,",
         ),
-        (("test", "fake:0", "--data", "examples.jsonl", "--context", "300", "--shards", "30"), 1, "can be 1 to 20"),
+        (("test", "fake:0", "--data", "examples.jsonl", "--context", "300", "--shards", "30"), 2, "can be 1 to 20"),
         (("report",), 2, "not a results folder"),
     ],
 )

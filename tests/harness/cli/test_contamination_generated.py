@@ -74,7 +74,7 @@ def test_a_model_that_only_chats_is_refused(harness: Any, folder: Path, monkeypa
     with serving(Ways(completions=False, echo=None)) as found:
         monkeypatch.setenv("OPENAI_BASE_URL", found.url)
         said = harness(*ASKED)
-        assert said.code == 1
+        assert said.code == 2
         assert "only answers messages" in said.err
         assert "--prefill" in said.err
 

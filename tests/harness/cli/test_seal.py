@@ -67,7 +67,32 @@ def test_another_published_file_is_refused(harness: Any, folder: Path) -> None:
     assert said.code == 2
     assert "SHA-256 differs" in said.err
     (folder / "exam.sealed.jsonl").unlink()
-    assert "--published" in harness("contamination", "unseal", "exam.key.jsonl", "fake:0").err
+    said = harness("contamination", "unseal", "exam.key.jsonl", "fake:0", "--published", "exam.sealed.jsonl")
+    assert said.code == 2
+    assert "needs the published file" in said.err
+
+
+@pytest.mark.usefixtures("exam")
+def test_without_the_published_file_the_other_tests_are_run(harness: Any, folder: Path) -> None:
+    assert harness(*SEAL).code == 0
+    (folder / "exam.sealed.jsonl").unlink()
+    unseal = ("contamination", "unseal", "exam.key.jsonl", "fake:0")
+    said = harness(*unseal)
+    assert said.code == 1
+    assert "published order failed: exam.sealed.jsonl: cannot be read" in said.out
+    assert "name it with --published" in said.out
+    order, *others = json.loads(harness(*unseal, "--json").out)
+    assert (order["test"], order["log10_p"]) == ("published order", None)
+    assert all(test["log10_p"] is not None for test in others)
+    assert [test["test"] for test in others] == ["published twins", "canaries", "dye"]
+
+
+@pytest.mark.usefixtures("exam")
+def test_a_model_that_cannot_be_opened_is_named_once(harness: Any) -> None:
+    assert harness(*SEAL).code == 0
+    said = harness("contamination", "unseal", "exam.key.jsonl", "hf:./nope")
+    assert said.code == 2
+    assert (said.out + said.err).count("no such folder") == 1
 
 
 @pytest.mark.usefixtures("exam")

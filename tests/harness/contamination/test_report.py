@@ -120,6 +120,26 @@ def test_controls_are_in_no_correction_and_have_no_verdict_of_their_own() -> Non
     assert family.tests[0].log10_p_holm == -3
 
 
+def test_what_is_in_no_correction_has_no_corrected_p_value() -> None:
+    records = [
+        run("a:1", "boolq", -3, order_hash="x"),
+        run("a:1", "boolq", -4, order_hash="x", seed=1, started="2025-01-02"),
+        run("a:1", "boolq", -1, role="control", rows="400:500", order_hash="y"),
+    ]
+    target, *others = sorted((one.as_json() for one in judged(records)), key=lambda one: one["p_holm"] is None)
+    assert target["log10_p_holm"] == -3
+    assert {(one["p_holm"], one["log10_p_holm"], one["q_bh"], one["log10_q_by"]) for one in others} == {(None,) * 4}
+    assert {one["headline_log10_p"] for one in others} == {-4, -1}
+
+
+def test_a_failed_control_is_listed_with_its_reason() -> None:
+    control = replace(run("a:1", "boolq", 0, role="control", rows="400:500"), status="failed", error="Trace\nno rows")
+    (family,) = build_report([run("a:1", "boolq", -9), control]).models
+    (failed,) = family.failed
+    assert (failed.control, failed.rows, failed.reason) == (True, "400:500", "no rows")
+    assert family.as_json()["failed"][0]["error"] == "no rows"
+
+
 def test_an_order_that_is_not_exchangeable_is_not_testable() -> None:
     (found,) = judged([run("a:1", "boolq", -30, exchangeable=False)])
     assert found.verdict == "not testable"

@@ -20,7 +20,7 @@ GATE = "the text alone shows that the order is not exchangeable"
         ({"testable": False}, "too few examples"),
         ({"exchangeable": False}, GATE),
         ({"exchangeable": False, "diagnostics": None}, GATE),
-        ({"diagnostics": {"length trend": {"p_holm": 0.009}}}, f"{GATE}: length trend (p = 0.009)"),
+        ({"diagnostics": {"length trend": {"p_holm": 0.009}}}, f"{GATE}: length trend (p = 0.009 after Holm)"),
         # The diagnostics decide, and those after a repair.
         ({"exchangeable": False, "diagnostics": {"length trend": {"p_holm": 0.5}}}, ""),
         (
