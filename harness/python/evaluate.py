@@ -68,7 +68,8 @@ def evaluate(
             had at the same step are moved to the folder ``.superseded`` in the folder of results.
         step: Number of optimizer steps so far; results carry it.
         time_budget: Most seconds that the evaluation may take. When they are over, it stops before the next forward
-            pass, with a warning. Finished runs have their results; the others have none and are listed in
+            pass or prompt, with a warning; reading a data set is not interrupted, and listeners have at least five
+            more seconds to send results. Finished runs have their results; the others have none and are listed in
             ``Results.unfinished``. Answers so far are kept, so that the same call continues.
         **options: As for :func:`harness.run`.
 

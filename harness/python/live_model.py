@@ -6,12 +6,12 @@ import hashlib
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from harness.contracts import Model, Request, Response
+from harness.contracts import Model, Prompt, Request, Response
 from harness.contracts.models import IN_MEMORY
 from harness.errors import ModelError, shown
 from harness.python.object_model import ONCE, ObjectModel, identity_of
@@ -128,6 +128,19 @@ def _of_transformers(model: Any, tokenizer: Any, deadline: Deadline) -> LiveMode
                 yield from super().answer(requests)
             finally:
                 hook.remove()
+
+        # Prompts of long texts are built with these, which may take longer than the model.
+        def count_tokens(self, prompt: Prompt) -> int:
+            deadline.check()
+            return super().count_tokens(prompt)
+
+        def count_segments(self, segments: Sequence[str]) -> Sequence[int]:
+            deadline.check()
+            return super().count_segments(segments)
+
+        def truncate(self, text: str, tokens: int) -> str:
+            deadline.check()
+            return super().truncate(text, tokens)
 
     return LiveModel(Live, named, identity)
 

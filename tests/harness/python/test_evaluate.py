@@ -16,7 +16,9 @@ import pytest
 import harness
 from harness import Completion, Model, Request, Response
 from harness.errors import HarnessError, ModelError, SpecError
+from harness.python.live_model import live_model
 from harness.python.superseded import FOLDER
+from harness.python.time_budget import Deadline, TimeUp
 from tests.harness.cli.conftest import folder
 from tests.tiny_checkpoints import config_of, tokenizer, write_checkpoint
 
@@ -151,11 +153,10 @@ def test_out_of_time_it_stops_and_the_same_call_continues(
 ) -> None:
     passes: list[int] = []
     model.register_forward_hook(lambda *_: passes.append(1))
-    clock = itertools.count()
-    monkeypatch.setattr("harness.python.time_budget.monotonic", lambda: next(clock))
+    monkeypatch.setattr("harness.python.time_budget.monotonic", lambda: len(passes))
     options: dict[str, Any] = {"tokenizer": tokens, "settings": {"max_batch_tokens": 40}}
-    with pytest.warns(UserWarning, match=r"time budget of 5 s is used up: 2 of 2 runs are unfinished"):
-        stopped = evaluated(model, [*GENERATE, *SCORE], time_budget=5, **options)
+    with pytest.warns(UserWarning, match=r"time budget of 4 s is used up: 2 of 2 runs are unfinished"):
+        stopped = evaluated(model, [*GENERATE, *SCORE], time_budget=4, **options)
     assert len(passes) == 4
     assert stopped.runs().empty
     assert len(stopped.unfinished) == 2
@@ -174,6 +175,14 @@ def test_out_of_time_it_stops_and_the_same_call_continues(
     fresh = evaluated(model, [*GENERATE, *SCORE], results_dir="fresh", **options)
     assert whole < 2 * (len(passes) - whole)  # only batches that were cut short were asked again
     assert fresh.runs()["mean"].tolist() == stopped.runs()["mean"].tolist()
+
+
+def test_out_of_time_it_builds_no_more_prompts(model: Any, tokens: Any) -> None:
+    backend: Any = live_model(model, tokens, Deadline(1e-9)).backend
+    live: Model = backend("late")
+    for build in (lambda: live.count_tokens("a"), lambda: live.count_segments(["a"]), lambda: live.truncate("a b", 1)):
+        with pytest.raises(TimeUp):
+            build()
 
 
 def test_the_other_kinds_of_models_have_a_time_budget_as_well(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

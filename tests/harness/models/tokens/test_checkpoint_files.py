@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -179,7 +180,10 @@ def test_a_named_file_that_is_missing_is_told_when_it_is_needed(tmp_path: Path, 
         list(HuggingFaceModel(str(folder), device=DEVICE).answer([ScoreRequest("a", " b")]))
 
 
-def test_an_adapter_that_would_be_left_out_is_refused(tmp_path: Path, tiny_checkpoint: Make) -> None:
+def test_an_adapter_that_would_be_left_out_is_refused(
+    tmp_path: Path, tiny_checkpoint: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "peft", None)
     folder = shutil.copytree(tiny_checkpoint("gpt2"), tmp_path / "model")
     write(folder, "adapter_config.json", json.dumps({"peft_type": "LORA", "base_model_name_or_path": "gpt2"}))
     with pytest.raises(ModelError, match=r"adapter.*peft"):
