@@ -23,6 +23,7 @@ class AdapterSpec(BaseModel):
     model: str | None = None
     model_deployment: str | None = None
     max_eval_instances: Annotated[int, Field(strict=True, ge=1)] | None = None
+    substitutions: list[dict[str, str]] | None = None
 
 
 class RunSpecFile(BaseModel):
@@ -87,6 +88,17 @@ class Instance(BaseModel):
     references: list[dict[str, Any]] | None = None
 
 
+class Request(BaseModel):
+    """What a model was asked."""
+
+    prompt: str | None = None
+    messages: list[dict[str, Any]] | None = None
+    max_tokens: int
+    temperature: float = 1.0
+    num_completions: int = 1
+    stop_sequences: list[str] | None = None
+
+
 class Result(BaseModel):
     """The answer to a request."""
 
@@ -98,7 +110,7 @@ class RequestState(BaseModel):
 
     instance: Instance
     train_trial_index: Count
-    request: dict[str, Any]
+    request: Request
     result: Result | None = None
     reference_index: Count | None = None
     output_mapping: dict[str, str] | None = None

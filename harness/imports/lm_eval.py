@@ -85,7 +85,8 @@ def read_lm_eval(file: Path, suite: str, registry: Registry, metric: str | None 
         examples: list[Scored] = []
         if samples.is_file():
             rows = read_lines(task, written, samples)
-            check_numbers(task, numbers, rows, written, samples, file, _limits)
+            with understood(file, RESULTS_FILE):
+                check_numbers(task, numbers, rows, written, samples, file, _limits)
             examples = read_samples(task, rows, config, ours, samples, metric)
         check_bounds(numbers, _count(task, written), file, _limits)
         with understood(file, RESULTS_FILE):

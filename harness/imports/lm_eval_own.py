@@ -13,7 +13,7 @@ from harness.contracts import Estimate, Example, Reference, Request, Scale, Spli
 from harness.contracts.plugins import Kind, PerturbationDetails
 from harness.contracts.specs import Component, RunSpec
 from harness.errors import DataError, did_you_mean, shown
-from harness.imports.foreign_files import identity, understood
+from harness.imports.foreign_files import check_shape, identity, understood
 from harness.imports.imported_run import OTHER, Imported, Scored, details_of, scale_among, stat_from, unit_interval
 from harness.imports.lm_eval_checks import (
     SAMPLES_FILE,
@@ -25,6 +25,7 @@ from harness.imports.lm_eval_checks import (
     reported_numbers,
 )
 from harness.imports.lm_eval_samples import read_line
+from harness.imports.lm_eval_schema import OwnDocument, OwnResultsFile
 from harness.imports.mean_checks import check_mean, check_stderr, checked_number
 from harness.imports.our_plugins import scenario_component
 from harness.imports.own_answers import with_own_answer
@@ -44,7 +45,7 @@ def is_own(written: Json) -> bool:
 
 def samples_file(file: Path, task: str) -> Path:
     """Return the samples file of a task, which need not exist."""
-    return file.with_name(f"samples_{task}_{file.stem.removeprefix('results_')}.jsonl")
+    return file.with_name(f"samples_{task.replace('/', '_')}_{file.stem.removeprefix('results_')}.jsonl")
 
 
 def read_own(file: Path, written: Json, suite: str, registry: Registry, metric: str | None, what: str) -> Imported:
@@ -61,6 +62,7 @@ def read_own(file: Path, written: Json, suite: str, registry: Registry, metric: 
     Raises:
         DataError: Its numbers contradict each other, or it does not have the metric.
     """
+    check_shape(OwnResultsFile, written, file, what)
     with understood(file, what):
         setup = _Setup.of(written, registry)
         groups: Mapping[str, list[str]] = written.get("group_subtasks") or {}
@@ -76,7 +78,8 @@ def read_own(file: Path, written: Json, suite: str, registry: Registry, metric: 
             samples = samples_file(file, member)
             if samples.is_file():
                 read.append(samples)
-                of_task += _read_member(member, written, samples, file, setup)
+                with understood(file, what):
+                    of_task += _read_member(member, written, samples, file, setup)
         with understood(file, what):
             stats += _stats(task, members, written, of_task, file, setup)
         examples += of_task
@@ -151,9 +154,12 @@ def _read_member(task: str, written: Json, samples: Path, file: Path, setup: _Se
         raise DataError(message, file=samples)
     found: dict[str, Scored] = {}
     for number, row in enumerate(rows, 1):
+        check_shape(OwnDocument, row.get("doc"), samples, SAMPLES_FILE, row=number, key="doc")
         with understood(samples, SAMPLES_FILE, number):
             one = read_line(task, row, config)
             example = _restored(one.example, row, config)
+            with understood(samples, f"{SAMPLES_FILE}: doc.answer", number):
+                example = with_own_answer(example, row["doc"]["answer"])
             scores = {_metric(name): _score(row, name, samples, number) for name in row["metrics"]}
         if example.instance.id in found:
             raise DataError(f"document {example.instance.id!r} is listed twice (doc.id).", file=samples, row=number)
@@ -175,9 +181,9 @@ def _is_trial(config: Json) -> bool:
 
 
 def _restored(example: Example, row: Json, config: Json) -> Example:
-    """Return an example with the exported instance and answer, which a line's scores may not determine."""
+    """Return an example with the exported instance."""
     doc, about = row["doc"], config.get("metadata") or {}
-    perturbation, trial = about.get("perturbation"), int(about.get("trial", 0))
+    perturbation, trial = about.get("perturbation"), int(about.get("trial") or 0)
     instance = example.instance.replace(
         id=str(doc["id"]),
         input=str(doc["input"]),
@@ -191,8 +197,7 @@ def _restored(example: Example, row: Json, config: Json) -> Example:
         _with_origin(request, instance.id, perturbation, trial, place if several else None)
         for place, request in enumerate(example.requests)
     )
-    restored = replace(example, instance=instance, requests=requests, trial=trial)
-    return with_own_answer(restored, doc["answer"])
+    return replace(example, instance=instance, requests=requests, trial=trial)
 
 
 def _with_origin(request: Request, instance: str, perturbation: str | None, trial: int, place: int | None) -> Request:

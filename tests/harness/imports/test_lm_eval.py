@@ -7,9 +7,12 @@ import math
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from harness import ScoreRequest
 from harness.contracts import Stat
@@ -366,3 +369,27 @@ def test_no_score_outside_its_metric_is_written(lm_eval_folder: Path, registry: 
     first = replace(quiz.examples[0], scores={"lm-eval.acc": 7.0})
     with pytest.raises(DataError, match=r"lm-eval\.acc: the score of instance 'tiny_quiz-0' must be from 0 to 1"):
         write_imported(tmp_path, replace(quiz, examples=[first, *quiz.examples[1:]]))
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
+@given(
+    results=st.dictionaries(st.sampled_from(["results", "configs", "n-samples", "config", "date", "written_by"]), JSON),
+    line=st.dictionaries(st.sampled_from(["doc", "target", "arguments", "resps", "metrics", "acc", "filter"]), JSON),
+)
+def test_whatever_a_file_holds_is_read_or_refused(
+    lm_eval_folder: Path, registry: Registry, results: dict[str, Any], line: dict[str, Any]
+) -> None:
+    with TemporaryDirectory() as folder:
+        file = _changed(lm_eval_folder, Path(folder), line=line)
+        file.write_text(json.dumps(json.loads(file.read_text()) | results))
+        try:
+            list(read_lm_eval(file, "s", registry))
+        except DataError as error:
+            assert "_2026-11-21" in str(error)  # noqa: PT017 - either outcome is right

@@ -242,3 +242,33 @@ def test_two_lines_of_one_instance_are_refused(richer: Path, tmp_path: Path, reg
     samples.write_text("".join(json.dumps(row) + "\n" for row in rows))
     with pytest.raises(DataError, match=r"samples_quiz_trial-0_.*, row 2: document .* is listed twice \(doc\.id\)"):
         list(read_lm_eval(file, "back", registry))
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        ({"correct": [99]}, r"doc\.answer \(there are only \d references\)"),
+        ({"correct": [0], "choice": 7}, r"doc\.answer \(there are only \d references\)"),
+        ({"correct": 1}, r"doc\.answer \(it has an unexpected value\)"),
+        ("zzz", r"doc\.answer: must be a mapping, not 'zzz'"),
+    ],
+)
+def test_answers_out_of_range_are_refused(
+    richer: Path, tmp_path: Path, registry: Registry, answer: object, message: str
+) -> None:
+    file, _ = _exported(richer, tmp_path, "0")
+    samples = next(iter(file.parent.glob("samples_quiz_trial-0_*")))
+    rows = [json.loads(line) for line in samples.read_text().splitlines()]
+    rows[0]["doc"]["answer"] = answer
+    del rows[0]["doc_hash"]
+    samples.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with pytest.raises(DataError, match=rf"samples_quiz_trial-0_.*, row 1: .*{message}"):
+        list(read_lm_eval(file, "back", registry))
+
+
+def test_a_setup_of_another_shape_is_named(richer: Path, tmp_path: Path, registry: Registry) -> None:
+    file, written = _exported(richer, tmp_path, "0")
+    written["configs"]["quiz_trial-1"]["metadata"]["perturbation"] = 5
+    file.write_text(json.dumps(written))
+    with pytest.raises(DataError, match=r"configs\.quiz_trial-1\.metadata\.perturbation: must be text, not 5"):
+        list(read_lm_eval(file, "back", registry))
