@@ -11,6 +11,9 @@ from harness.errors import HarnessError
 from harness.exports.exporter import FORMATS
 from harness.output.terminal import say
 
+_MOST_NAMED = 3
+"""Most runs that a line names."""
+
 
 class _WithFormats(click.Command):
     """A command whose help lists the export formats."""
@@ -50,7 +53,7 @@ def export_command(
     )
     say(f"{output}: {report.runs} {_plural(report.runs, 'run')} in {len(files)} {_plural(len(files), 'file')}.")
     for what, count in report.left_out.items():
-        say(f"Left out: {count:,} {what}.", err=True)
+        say(f"Left out: {count:,} {what}{_of_runs(list(report.left_out_of.get(what, ())), report.runs)}.", err=True)
     for sentence in report.notes:
         say(f"Note: {sentence}", err=True)
     for sentence in report.unsupported:
@@ -76,6 +79,13 @@ def _pairs(settings: tuple[str, ...]) -> dict[str, str]:
             raise click.UsageError(f"--set {key}: given twice.")
         pairs[key] = value
     return pairs
+
+
+def _of_runs(names: list[str], runs: int) -> str:
+    """Return which runs something was left out of; nothing if it was all of them."""
+    if not 0 < len(names) < runs:
+        return ""
+    return f" of {', '.join(names)}" if len(names) <= _MOST_NAMED else f" of {len(names)} runs"
 
 
 def _plural(count: int, noun: str) -> str:

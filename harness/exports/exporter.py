@@ -58,6 +58,7 @@ class Exporter(ABC):
             report: Takes what was left out and which runs were refused.
         """
         for run in runs:
+            report.begin(run)
             try:
                 with folder.together():
                     self.export_run(run, folder, report)

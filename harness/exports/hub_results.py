@@ -175,6 +175,7 @@ class ModelIndexExporter(Exporter):
     def export(self, runs: Sequence[StoredRun], folder: OutputFolder, report: ExportReport) -> None:
         cards: dict[tuple[str, ...], list[EvalResult]] = {}
         for run in runs:
+            report.begin(run)
             try:
                 results = overall_results(run, self.registry, self.options)
             except HarnessError as error:

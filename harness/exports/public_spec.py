@@ -11,6 +11,5 @@ from harness.exports.privacy import public
 def public_spec(spec: RunSpec) -> dict[str, Any]:
     """Return a run's spec without settings of this machine: folders, addresses, costs and keys of its models."""
     written = spec.model_dump(mode="json", exclude={"operational", "judges_operational"})
-    for key in ("scenario", "perturbations", "metrics", "model"):
-        written[key] = public(written[key])
-    return dict(written)
+    named = ("scenario", "adapter", "prompt_variant", "perturbations", "metrics", "model")
+    return {key: public(value) if key in named else value for key, value in written.items()}

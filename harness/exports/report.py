@@ -25,6 +25,7 @@ class ExportReport:
     Attributes:
         runs: Number of runs that were exported.
         left_out: How many things of each kind the format has no place for.
+        left_out_of: The names of the runs that had them; not of all kinds.
         unsupported: For each run that the format cannot hold, a sentence that says why.
         refused: For each run that could not be exported for another reason, such as damaged examples, the reason.
         notes: Sentences that a user should read.
@@ -33,9 +34,15 @@ class ExportReport:
     def __init__(self) -> None:
         self.runs = 0
         self.left_out: Counter[str] = Counter()
+        self.left_out_of: dict[str, dict[str, None]] = {}
+        self._run = ""
         self.unsupported: list[str] = []
         self.refused: list[str] = []
         self.notes: list[str] = []
+
+    def begin(self, run: StoredRun) -> None:
+        """Say which run is written next."""
+        self._run = run.record.name
 
     def exported(self, run: StoredRun) -> None:
         """Count a run that was written."""
@@ -50,6 +57,8 @@ class ExportReport:
         """
         if count:
             self.left_out[what] += count
+            if self._run:
+                self.left_out_of.setdefault(what, {})[self._run] = None
 
     def refuse(self, run: StoredRun, error: HarnessError) -> None:
         """Record that a run was not exported."""

@@ -37,7 +37,6 @@ _OWN = "inspect_ai/"
 _NOT_SETTINGS = {
     *("max_connections", "adaptive_connections", "max_retries", "timeout", "attempt_timeout", "batch", "cache"),
 }
-_TOLERANCE = 1e-6
 
 
 def inspect_logs(path: Path) -> list[Path]:
@@ -203,10 +202,15 @@ def _stats(
         )
         is_checked = bool(scores) and name in own and not metric.params
         if is_checked:
-            _check(score, keys.mean, metric.value, f"{key}.scored_samples", scores, file)
-        # Of clusters, other programs' logs do not say enough to compute errors again.
-        if is_checked and (clusters is not None or error is None or error in own):
-            _refuse(contradicted(stat, keys, by_sample, "samples", is_mean=True, clusters=clusters), file)
+            if score.scored_samples not in (None, len(scores)):
+                message = (
+                    f"{key}.scored_samples is {score.scored_samples}, but the log has {len(scores)} scored samples"
+                )
+                raise DataError(f"{message} ({score.name}).", file=file)
+            # Of clusters, other programs' logs do not say enough to compute errors again.
+            knows_errors = clusters is not None or error is None or error in own
+            checked = stat if knows_errors else replace(stat, stderr=None, ci95=None)
+            _refuse(contradicted(checked, keys, by_sample, "samples", is_mean=True, clusters=clusters), file)
         _refuse(impossible(stat, keys, _limits(score, name, reading, bool(scored))), file)
         every = [value for each in by_sample.values() for value in each]
         scale = (reading.scale(score) or _scale(every)) if scores and name in own else None
@@ -249,16 +253,6 @@ def _limits(score: ResultScore, name: str, reading: _Reading, has_samples: bool)
 def _refuse(problems: Iterator[str], file: Path) -> None:
     for problem in problems:
         raise DataError(f"{problem}.", file=file)
-
-
-def _check(score: ResultScore, mean_key: str, mean: float, count_key: str, scores: Sequence[float], file: Path) -> None:
-    if score.scored_samples is not None and score.scored_samples != len(scores):
-        message = f"{count_key} is {score.scored_samples}, but the log has {len(scores)} scored samples"
-        raise DataError(f"{message} ({score.name}).", file=file)
-    computed = math.fsum(scores) / len(scores)
-    if not math.isclose(computed, mean, rel_tol=_TOLERANCE, abs_tol=_TOLERANCE):
-        message = f"{mean_key} is {mean:g}, but the mean of its {len(scores)} samples is {computed:g} ({score.name})."
-        raise DataError(message, file=file)
 
 
 def _own_metrics(header: Header, scorer: str) -> frozenset[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from harness.contracts import Instance, Stat
@@ -109,10 +110,10 @@ def check_results(
             raise ValueError(f"{keys.count} is {stat.count:,}, but there are samples of {len(scores):,} instances")
         method = ((result["score_details"].get("uncertainty") or {}).get("standard_error") or {}).get("method") or ""
         # The clusters of others are unknown.
-        known = clusters is not None or (stat.clusters is None and "cluster" not in method.lower())
+        knows_errors = clusters is not None or (stat.clusters is None and "cluster" not in method.lower())
+        checked = stat if knows_errors else replace(stat, stderr=None, ci95=None)
         is_mean = exact or (spec is not None and stat.scale is not None) or _is_known_mean(result, stat, library)
-        if known:
-            _refuse(contradicted(stat, keys, scores, "samples", is_mean=is_mean, exact=exact, clusters=clusters))
+        _refuse(contradicted(checked, keys, scores, "samples", is_mean=is_mean, exact=exact, clusters=clusters))
         _refuse(impossible(stat, keys))
 
 

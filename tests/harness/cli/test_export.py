@@ -16,6 +16,15 @@ def test_runs_are_exported(harness: Harness, folder: Path) -> None:
     assert len(list(folder.glob("out/data/quiz/local/*/*.json"))) == 4
 
 
+def test_runs_that_something_was_left_out_of_are_named(harness: Harness, folder: Path) -> None:
+    assert harness("run", "sweep.yaml").code == 0
+    perturbed = [run.name for run in find_runs(folder / "results") if run.spec.perturbations]
+    said = harness("export", "results", "--to", "lm-eval", "-o", "out")
+    (line,) = [line for line in said.err.splitlines() if "statistics of groups, worst cases and drops" in line]
+    assert line.endswith(f" of {', '.join(perturbed)}.")
+    assert len(perturbed) == 2
+
+
 def _fail(run: Path) -> None:
     record = json.loads((run / RUN_FILE).read_text())
     (run / RUN_FILE).write_text(json.dumps({**record, "status": "failed", "error": "no memory"}))

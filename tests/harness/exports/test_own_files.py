@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import zipfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +13,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from harness.contracts import PROPORTION
 from harness.errors import DataError
 from harness.exports.export import export_runs
 from harness.exports.stored_run import stored_runs
 from harness.imports.every_eval_ever.files import every_eval_ever_files
 from harness.imports.every_eval_ever.reader import read_every_eval_ever
-from harness.imports.imported_run import Imported, write_imported
+from harness.imports.imported_run import Imported, Scored, write_imported
 from harness.imports.inspect_ai import inspect_logs, read_inspect
 from harness.imports.lighteval import lighteval_files, read_lighteval
 from harness.leaderboard.columns import group_runs
 from harness.plugins.registry import Registry, default_registry
+from harness.statistics import clustered_mean
+from harness.storage.instance_scores import cluster_number
 from harness.storage.results import find_runs
 
 READERS: dict[str, Callable[[Path, Registry], list[Imported]]] = {
@@ -65,6 +69,30 @@ def test_an_imported_run_shares_the_column_of_its_original(
         ]  # fmt: skip
         assert numbers[0] == numbers[1] != []
         assert again.instance_scores == original.instance_scores
+
+
+@FORMATS
+def test_errors_over_clusters_come_back(finished: Path, tmp_path: Path, registry: Registry, format_: str) -> None:
+    run = next(run for run in stored_runs(finished) if not run.record.spec.perturbations)
+    examples = []
+    for place, one in enumerate(run.examples()):
+        instance = one.example.instance.replace(meta={"page": place // 2})
+        examples.append(Scored(replace(one.example, instance=instance), {"exact_match": float(place < 6)}))
+    clusters = [cluster_number(one.example.instance.id, one.example.instance.meta, "page") for one in examples]
+    found = clustered_mean([one.scores["exact_match"] for one in examples], clusters, PROPORTION)
+    assert found.low is not None
+    assert found.high is not None
+    stat = next(stat for stat in run.record.stats if stat.metric == "exact_match" and stat.overall)
+    stat = replace(
+        stat, count=20, mean=found.value, stderr=found.stderr, ci95=(found.low, found.high), min=0.0, max=1.0,
+        note=found.note, clusters=found.clusters,
+    )  # fmt: skip
+    assert stat.clusters == 10
+    spec = run.record.spec.model_copy(update={"cluster": "page"})
+    write_imported(tmp_path / "results", Imported(spec, [stat], {"program": "Other"}, examples))
+    export_runs(tmp_path / "results", format_, tmp_path / "out")
+    (back,) = READERS[format_](tmp_path / "out", registry)
+    assert list(back.stats) == [stat]
 
 
 Change = Callable[[dict[str, Any]], Any]

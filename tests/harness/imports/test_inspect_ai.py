@@ -204,7 +204,7 @@ def _without_samples(log: dict[str, Any]) -> None:
     [
         (_set(*ACCURACY, "value", float("nan")), r"results\.scores\[0\]\.metrics\.accuracy\.value must be a finite"),
         (_set(*ACCURACY, "value", "0.5"), r"results\.scores\[0\]\.metrics\.accuracy\.value.*must be"),
-        (_set(*ACCURACY, "value", 0.75), r"accuracy\.value is 0\.75, but the mean of its 4 samples is 0\.5"),
+        (_set(*ACCURACY, "value", 0.75), r"accuracy\.value is 0\.75, but the mean of the 4 samples is 0\.5"),
         (_set(*ACCURACY, "value", True), r"accuracy\.value: must be a number, not True"),
         (_set(*ACCURACY, "value", "x"), r"accuracy\.value: must be a number, not 'x'"),
         (_set(*STDERR, "value", 0.0001), r"metrics\.stderr\.value is 0\.0001, but the 4 samples give 0\.288675"),
