@@ -40,7 +40,7 @@ from harness.contamination import (
 class Contamination(RunMetric):
     """−log10 of a combined p-value: the evidence that the model depends on the published order of the data set.
 
-    Two exact tests, combined by Bonferroni: the re-labelling test on the shards' log-likelihoods (normal scores), and
+    Two exact tests, combined by Bonferroni: the relabelling test on the shards' log-likelihoods (normal scores), and
     the next-example test (ranks; where that test stops early, its evidence). The null hypothesis is that the model does
     not depend on the published order, given the examples; ``contamination_…`` are −log10 p of each test, the published
     t-test among them, and ``contamination_evidence`` is log10 of the e-value. Values start at 0; higher is stronger

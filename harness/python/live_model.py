@@ -101,6 +101,9 @@ def _of_transformers(model: Any, tokenizer: Any, deadline: Deadline) -> LiveMode
     if not callable(tokenizer) or not hasattr(tokenizer, "eos_token_id"):
         raise ModelError(f"tokenizer is {shown(tokenizer)}, which is not a tokenizer of transformers.")
     in_memory.check_causal(model, named)
+    tokens, known = getattr(tokenizer, "vocab_size", 0), getattr(model.config.get_text_config(), "vocab_size", 0)
+    if tokens > known > 0:
+        raise ModelError(f"the tokenizer has {tokens:,} tokens, but {named} knows {known:,}: it is another model's.")
     identity = cache(lambda: in_memory.identity_of(model, tokenizer))
 
     class Live(in_memory.InMemoryModel):

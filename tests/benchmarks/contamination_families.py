@@ -13,7 +13,7 @@ there are enough families of each size; no family has a set twice. Standard erro
 The diagnostics of the texts are left out, since each order is drawn at random. To save time, null distributions have
 512 steps a standard deviation, the fewest that the tests use, and are cached. A set takes 0.03 s.
 
-``--pools`` shows why the pooled re-labelling test uses only the first looks. It simulates families of 57 null sets. The
+``--pools`` shows why the pooled relabelling test uses only the first looks. It simulates families of 57 null sets. The
 p-value of their other test is uniform, but depends on how likely the published order is among all orders. With the
 scores of both looks, the pooled test then rejects too often.
 """
@@ -191,7 +191,7 @@ def show_pools(families: int, seed: int) -> None:
     found = pools(families, seed)
     for name, p_values in zip(("all scores", "first looks"), found.T, strict=True):
         shown = " / ".join(f"{100 * (p_values <= level).mean():.1f}" for level in LEVELS)
-        print(f"pooled re-labelling with {name}, {families} families: {shown} per cent rejected")
+        print(f"pooled relabelling with {name}, {families} families: {shown} per cent rejected")
 
 
 def show_families(tests: Sequence[Mapping[str, Any]], least: int, size: int, rng: np.random.Generator) -> None:

@@ -61,7 +61,7 @@ def combined_looks(first: float, second: float | None, share: float, limit: floa
 def look_log10_p(
     shards: Sequence[Sequence[float]] | None, stretches: Sequence[tuple[Stretch, Sequence[float]]] | None, ties: int
 ) -> float:
-    """Return log10 of one look's p-value: the re-labelling and the next-example test, by Bonferroni.
+    """Return log10 of one look's p-value: the relabelling and the next-example test, by Bonferroni.
 
     Args:
         shards: Log-likelihoods of each shard's orders, the published one's first; None without that test.

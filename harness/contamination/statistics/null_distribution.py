@@ -1,4 +1,4 @@
-"""The null distribution of re-labelling and rank tests: cumulants, tilting, Chernoff bound, saddlepoint.
+"""The null distribution of relabelling and rank tests: cumulants, tilting, Chernoff bound, saddlepoint.
 
 The statistic is a sum of independent choices. Row i offers M_i values; under the null hypothesis each of them is the
 observed one with probability 1/M_i, and the statistic is the sum of the observed values.

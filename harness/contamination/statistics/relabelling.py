@@ -1,4 +1,4 @@
-"""The exact re-labelling test: the published order's ranks within shards, against all re-labellings of the orders."""
+"""The exact relabelling test: the published order's ranks within shards, against all relabellings of the orders."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _PRIOR_SIZES = [2.0**power for power in range(-2, 8)]
 
 
 def relabelling_test(scores: ArrayLike, transform: Transform = "normal_scores") -> Tail:
-    """Test by exact re-labelling whether shards are likelier in published order than in shuffled ones.
+    """Test by exact relabelling whether shards are likelier in published order than in shuffled ones.
 
     Where the published order was drawn at random and the model does not depend on it, each shard's published score is
     uniform among the shard's m + 1 scores, independently of the other shards. The statistic is the sum over the shards
     of the published order's score, transformed within its shard; its null distribution is that of (m + 1)^r
-    re-labellings, and p is its exact upper tail, with the floor (m + 1)^-r.
+    relabellings, and p is its exact upper tail, with the floor (m + 1)^-r.
 
     Args:
         scores: Log-likelihoods, nats, shape (shards, 1 + shuffles); column 0 is the published order.

@@ -209,6 +209,12 @@ def test_series_step_and_budget_are_checked(folder: Path, model: Any, tokens: An
             evaluated(model, tokenizer=tokens, **options)
 
 
+def test_the_tokenizer_of_another_model_is_refused(folder: Path, model: Any, tokens: Any) -> None:
+    model.resize_token_embeddings(100)
+    with pytest.raises(ModelError, match=r"the tokenizer has \d+ tokens, but tiny\d+ knows 100: it is another model's"):
+        evaluated(model, tokenizer=tokens)
+
+
 def test_tokens_that_end_a_text_make_another_model(folder: Path, model: Any, tokens: Any) -> None:
     first = evaluated(model, tokenizer=tokens)
     model.generation_config.eos_token_id = list(range(320))

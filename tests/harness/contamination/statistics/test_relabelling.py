@@ -1,4 +1,4 @@
-"""The exact re-labelling test: its level, its floor and what it does not depend on."""
+"""The exact relabelling test: its level, its floor and what it does not depend on."""
 
 from __future__ import annotations
 
