@@ -122,7 +122,7 @@ def test_metrics_keep_their_names_and_are_there_once(
 def test_predictions_keep_their_spaces(whole: Path, tmp_path: Path, registry: Registry) -> None:
     spaces = 0
     for run, imported in _back(whole, tmp_path / "out", registry):
-        before = {}
+        before: dict[tuple[str, str | None, int], str | None] = {}
         for one in run.examples():
             example = one.example
             before.setdefault((example.instance.id, example.instance.perturbation, example.trial), example.prediction)
