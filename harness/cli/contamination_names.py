@@ -1,4 +1,4 @@
-"""Names of data sets and models in the tables of ``harness contamination``, as short as tells them apart."""
+"""Names of data sets and models in the tables of ``harness contamination``, shortened as far as they stay distinct."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NARROWEST = 12
 
 
 def short_labels(scenarios: Iterable[str]) -> dict[str, str]:
-    """Return a name for each scenario's label: of files as many last parts of the path as tell them apart."""
+    """Return a short name for each scenario's label; for files, the end of the path that makes it unique."""
     labels = list(dict.fromkeys(scenarios))
     shown = {}
     for label in labels:

@@ -12,7 +12,7 @@ from harness.exports.exporter import FORMATS
 from harness.output.terminal import say
 
 _MOST_NAMED = 3
-"""Most runs that a line names."""
+"""Maximum number of runs named in a line."""
 
 
 class _WithFormats(click.Command):
@@ -82,7 +82,7 @@ def _pairs(settings: tuple[str, ...]) -> dict[str, str]:
 
 
 def _of_runs(names: list[str], runs: int) -> str:
-    """Return which runs something was left out of; nothing if it was all of them."""
+    """Return which runs values were left out of, as `` of a, b``; empty if it was all of them."""
     if not 0 < len(names) < runs:
         return ""
     return f" of {', '.join(names)}" if len(names) <= _MOST_NAMED else f" of {len(names)} runs"

@@ -113,7 +113,7 @@ def only_generating(models: Sequence[str], plugins: tuple[Path, ...] = ()) -> li
 def scenario_of(data: str, registry: Registry, job: str) -> str | dict[str, str]:
     """Return the scenario of DATA: for a file, the scenario that has the job, with the path; else the shorthand itself.
 
-    What looks like a file that does not exist is taken for one, so that all faulty files can be reported together.
+    A value that looks like the path of a missing file counts as a file, so that all faulty files are reported together.
     """
     file = Path(data)
     missing = file.suffix and ":" not in data and not file.is_file()

@@ -50,7 +50,7 @@ def understood(file: Path, what: str, row: int | None = None) -> Iterator[None]:
 def check_shape(
     model: type[BaseModel], value: Any, file: Path, what: str, *, row: int | None = None, key: str = ""
 ) -> None:
-    """Check that a file's value fits a model, which declares what is read of it.
+    """Check that a file's value fits a model, which declares the keys that are read.
 
     Args:
         model: The model.

@@ -22,7 +22,7 @@ MEANS = frozenset(
 
 
 def check_state(state: Mapping[str, Any], adapter: Mapping[str, Any], file: Path, *, own: bool) -> None:
-    """Check that request states are of the run's method and model, and that none is there twice.
+    """Check that request states are of the run's method and model, and that none is listed twice.
 
     Raises:
         DataError: They are not, or an answer has no usable log-probability.

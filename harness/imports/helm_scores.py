@@ -13,7 +13,8 @@ from harness.imports.helm_examples import Key, perturbation_name
 from harness.imports.mean_checks import Limits, checked_number
 
 KINDS = frozenset({"robustness", "fairness"})
-"""Kinds of perturbations. HELM's worst over all of a kind has its name; without any, it is the original's value."""
+"""Kinds of perturbations. HELM names the worst case over a kind after it; without perturbations, it is the
+original's value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +22,7 @@ class HelmScores:
     """The scores of a run's instances, and the kinds of their perturbed copies."""
 
     by_split: Mapping[str | None, Mapping[Key, Mapping[str, float]]] | None
-    """By split; None without a file of them."""
+    """By split; None if the run has no file of them."""
     kinds: Mapping[str, frozenset[str]]
     """The perturbations of each kind."""
     own: bool
@@ -69,7 +70,7 @@ def instance_scores(
     """Return the scores of single instances by split: a run has instances of several, and a stat is over one's.
 
     Raises:
-        DataError: A score is not a number, impossible, or there twice.
+        DataError: A score is not a number, impossible, or listed twice.
     """
     found: dict[str | None, dict[Key, dict[str, float]]] = {}
     for number, row in enumerate(rows):

@@ -108,13 +108,13 @@ def read_inspect(file: Path, suite: str, registry: Registry, metric: str | None 
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """What is known of a log while its numbers are read."""
+    """What is known about a log while its numbers are read."""
 
     file: Path
     header: Header
     registry: Registry
     own: OwnLog | None
-    """What this harness wrote of the run; None for a log of others."""
+    """What this harness wrote about the run; None for another program's log."""
 
     @property
     def main(self) -> OwnLog | None:

@@ -14,10 +14,10 @@ from harness.installation import DISTRIBUTION
 from harness.storage.encoding import decode_request, decode_response
 
 ANSWER = "answer"
-"""Key of our own values in a sample's metadata for its references and how its answer was read."""
+"""Key in a sample's metadata, written by this harness: the references, and how the answer was read."""
 
 SCORED = "scored_texts"
-"""Key of them for texts whose likelihood was asked for: requests and responses."""
+"""Another such key: the requests and responses for texts whose likelihood was asked for."""
 
 ESTIMATE = "estimate"
 """The metric of a score that is not a mean of the samples' scores."""
@@ -32,7 +32,7 @@ def is_own(header: Header) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class OwnLog:
-    """What this harness wrote of the run that a log is of."""
+    """What this harness wrote into a log about its run."""
 
     spec: RunSpec
     """The run's spec."""
@@ -43,7 +43,7 @@ class OwnLog:
 
 
 def own_log(header: Header, suite: str) -> OwnLog | None:
-    """Return what this harness wrote of a log's run, in another suite; None if it did not.
+    """Return what this harness wrote into a log about its run, moved to another suite; None for other logs.
 
     Raises:
         ValueError: It is not what this harness writes, or is of another run.

@@ -16,7 +16,7 @@ _SPEC = "config_general.written_by.spec"
 def own_run(
     general: Mapping[str, Any], task: str, config: Mapping[str, Any], split: Split, suite: str
 ) -> RunSpec | None:
-    """Return the spec of the run whose main task a task is, in another suite; None if it is another's or another task.
+    """Return the exported run's spec, in another suite; None if the task is another program's, or not the main task.
 
     Perturbed copies and other splits are tasks of their own.
 

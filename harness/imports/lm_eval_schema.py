@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 Count = Annotated[int, Field(strict=True, ge=0, le=2**53)]
-"""A number of documents; no program counts further than its floats are whole."""
+"""A number of documents, at most 2**53, up to which a float holds every integer."""
 
 
 class TaskMetric(BaseModel):

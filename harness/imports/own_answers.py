@@ -19,7 +19,7 @@ KEY = DISTRIBUTION
 
 
 def own_answer(examples: Sequence[Example], *, texts: bool = False) -> dict[str, Any]:
-    """Return the JSON values of an instance's examples, which the other format has as one.
+    """Return the JSON values for an instance's examples, which are one record in the other format.
 
     Args:
         examples: The examples, by sample; all of their predictions are kept, and everything else of the first.
@@ -37,7 +37,7 @@ def own_answer(examples: Sequence[Example], *, texts: bool = False) -> dict[str,
 
 
 def with_own_answer(example: Example, value: Mapping[str, Any]) -> Example:
-    """Return an example with the references and answer that :func:`own_answer` made JSON of.
+    """Return an example with the references and answer restored from the JSON of :func:`own_answer`.
 
     Raises:
         ValueError: They do not fit the references, or are not what an export writes; KeyError and TypeError likewise.

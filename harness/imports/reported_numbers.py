@@ -17,7 +17,7 @@ _ERRORS_FACTOR = 1.5
 """How much larger or smaller others' standard errors may be: bootstraps vary, and some divide by n, not by n − 1."""
 
 _WIDTHS_FACTOR = 2.0
-"""The same of the width of their intervals, of which there are many definitions."""
+"""The same for the width of their intervals, which have many definitions."""
 
 _NORMAL_WIDTH = 2 * 1.96
 """Width of a 95 % interval in standard errors."""

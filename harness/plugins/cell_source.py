@@ -21,13 +21,13 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 MOST_PARTS = 100_000
-"""Most parts of a value that are read, so that a large table does not delay each run."""
+"""Maximum number of parts of a value that are read, so that a large table does not delay each run."""
 
 LONGEST_BYTES = 100_000_000
-"""Most bytes of a value that are read at a time."""
+"""Maximum number of bytes of a value that are read at a time."""
 
 _NOT_OF_THE_SOURCE = ("__firstlineno__", "__slotnames__")
-"""Members of classes that say nothing of what they do; the second appears when an object is read."""
+"""Class members that do not affect behaviour; the second appears when an object is read."""
 
 _PLAIN = (str, bytes, int, float, complex, bool, type(None))
 

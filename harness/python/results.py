@@ -306,7 +306,7 @@ class Results:
 
 
 def _short(value: object) -> str:
-    """Return a value for a message; of what takes several lines, such as a column of a data frame, only the type."""
+    """Return a value for a message; only its type if it takes several lines, such as a column of a data frame."""
     text = shown(value)
     return f"a {type(value).__name__}" if "\n" in text else text
 

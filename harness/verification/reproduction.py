@@ -74,7 +74,7 @@ class Reproduction:
     reasons: Sequence[Reason]
     """Why answers may differ."""
     statistics: Sequence[ChangedStatistic]
-    """The statistics in run.json that the run's own answers do not give."""
+    """The statistics in run.json that differ from those computed from the run's answers."""
 
     @property
     def same(self) -> bool:

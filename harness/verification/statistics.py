@@ -1,4 +1,4 @@
-"""Whether a run's statistics are those of its answers."""
+"""Checks a run's statistics against its answers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from harness.runs.rescoring import recomputed_stats
 from harness.storage.results import RunRecord
 
 SAME = 1e-9
-"""Relative difference, or absolute below 1, up to which numbers are the same; sums may be added in another order."""
+"""Relative difference, or absolute below 1, up to which numbers count as equal: the order of sums may differ."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Transform = Literal["normal_scores", "raw"]
 
 _PRIOR_SIZES = [2.0**power for power in range(-2, 8)]
-"""Sizes a + b of the beta distribution that shards' probabilities may come from, all as likely beforehand."""
+"""Possible sizes a + b of the beta distribution of the shards' probabilities, all equally likely a priori."""
 
 
 def relabelling_test(scores: ArrayLike, transform: Transform = "normal_scores") -> Tail:

@@ -1,4 +1,4 @@
-"""Checks that samples and results of Every Eval Ever do not contradict each other, nor the run that they are of."""
+"""Checks that samples and results of Every Eval Ever contradict neither each other nor their run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from harness.imports.reported_numbers import Keys, by_instance, clusters_of, con
 
 Json = Mapping[str, Any]
 Reported = Sequence[tuple[int, Json, Stat]]
-"""Results with their place in the file and the statistic that was read of each."""
+"""Results, with their place in the file and the statistic read from each."""
 
 _SPEC = "eval_library.additional_details.spec"
 
@@ -72,7 +72,7 @@ def check_rows(rows: Sequence[tuple[Json, str, str]], reported: Reported, *, our
 
 
 def _is_extreme(score: float, stat: Stat | None) -> bool:
-    """Return True if a score from 0 to 1 is either wrong or right, and nothing between."""
+    """Return True if a score on the scale from 0 to 1 is exactly 0 (wrong) or 1 (right)."""
     return stat is not None and stat.higher_is_better is True and stat.scale is not None and (
         stat.scale.bounds == (0.0, 1.0) and score in (0.0, 1.0)
     )  # fmt: skip

@@ -35,7 +35,7 @@ def result_id(stat: Stat) -> str:
 
 
 def is_best(score: float, stat: Stat | None) -> bool:
-    """Return True if a score is the best that its metric can give: what the schema's ``is_correct`` says of it.
+    """Return the schema's ``is_correct``: True if a score is the best that its metric can give.
 
     False where the metric has no best score or no direction.
     """
