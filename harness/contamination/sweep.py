@@ -174,7 +174,7 @@ def _refuse_shared_rows(rows: str | None, control_rows: str, most: int | None) -
     if start < stop:
         advice = "Name other rows with --control-rows." if rows else "Name the rows to test with --rows."
         raise DataError(
-            f"--control-rows {control_rows}: rows {start}:{stop} are tested as well, and a control is of rows that no "
+            f"--control-rows {control_rows}: rows {start}:{stop} are also tested. Control rows must be rows that no "
             f"model was trained on. {advice}"
         )
 

@@ -84,7 +84,7 @@ def instance_scores(
             score = checked_number(stat["mean"], where, file, low=low, high=high)
             table = found.setdefault(stat["name"].get("split"), {}).setdefault(key, {})
             if table.setdefault(name, score) != score:  # metrics may share a stat, but not its value
-                raise DataError(f"{where} is {score:g}, but {table[name]:g} before.", file=file)
+                raise DataError(f"{where} is {score:g}, but an earlier entry has {table[name]:g}.", file=file)
     return found
 
 

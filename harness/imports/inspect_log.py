@@ -224,7 +224,7 @@ class _Archive:
         self._raw.seek(info.header_offset)
         signature, name, extra = _LOCAL_HEADER.unpack(self._raw.read(_LOCAL_HEADER.size))
         if signature != b"PK\x03\x04":
-            raise zipfile.BadZipFile("there is no file where the archive says so")
+            raise zipfile.BadZipFile("its index points to a place where there is no file")
         self._raw.seek(name + extra, 1)
         content = BytesIO(self._raw.read(info.compress_size))
         stream = zstandard.ZstdDecompressor().stream_reader(content, read_across_frames=True)

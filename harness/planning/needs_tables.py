@@ -156,8 +156,8 @@ def _notes_of(need: Need) -> Iterator[str]:
         yield f"{title}: instances needed, by number of samples of each: {counts}."
     if need.needed is not None and need.question.prompts > 1:
         yield (
-            f"{title}: asked by {need.question.prompts} prompts, for which these numbers hold. They do not count "
-            "differences between prompts, for which a comparison over three or more of them allows."
+            f"{title}: asked with {need.question.prompts} prompts; the numbers hold for these. They ignore differences "
+            "between prompts, which a comparison over three or more prompts takes into account."
         )
     if need.problem:
         yield sentence(f"{title}: {need.problem}")

@@ -163,8 +163,9 @@ def identity_of(given: Any) -> dict[str, Any]:
     if not unknown:
         return identity
     warnings.warn(
-        f"results of {type(given).__name__} are not used again, because these attributes may change its answers: "
-        f"{', '.join(unknown)}. Give it a method fingerprint() that returns what changes its answers, as JSON values.",
+        f"results of {type(given).__name__} are not reused, because these attributes may change its answers: "
+        f"{', '.join(unknown)}. To reuse them, add a method fingerprint() that returns what changes its answers, as "
+        "JSON values.",
         stacklevel=4,
     )
     return {**identity, ONCE: uuid.uuid4().hex}

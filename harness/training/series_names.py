@@ -94,8 +94,8 @@ def check_renamed(results_dir: Path, series: str, output: Path, option: str) -> 
         owner = _owner(results_dir, other)
         if other != series and owner is not None and owner.owns(output):
             raise HarnessError(
-                f"{results_dir}: the results of {output} have the name {other!r} there, and would move to {series!r}. "
-                f"Use {option} {other}, or another folder for results."
+                f"{results_dir}: the results of {output} are already stored as {other!r} and would be renamed to "
+                f"{series!r}. Use {option} {other}, or another folder for results."
             )
 
 

@@ -48,8 +48,8 @@ def check_backend(template: Mapping[str, Any], registry: Registry) -> None:
     find = details.checkpoints if isinstance(details, BackendDetails) else None
     if find is None or not any(source.weights for source in find("checkpoint-0")):
         raise HarnessError(
-            f"{name}: does not load checkpoints, so it would be asked instead of them. Leave out `models`, or use the "
-            'settings of a backend that does, as in `models: [{name: "hf:", dtype: bfloat16}]`.'
+            f"{name}: does not load checkpoints, so every step would evaluate this model instead. Leave out `models`, "
+            'or use the settings of a backend that loads them, as in `models: [{name: "hf:", dtype: bfloat16}]`.'
         )
 
 

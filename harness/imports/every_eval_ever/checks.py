@@ -68,7 +68,7 @@ def check_rows(rows: Sequence[tuple[Json, str, str]], reported: Reported, *, our
             raise ValueError(f"{here}: evaluation.is_correct is {str(said).lower()}, but evaluation.score is {score:g}")
         hashed = row.get("sample_hash")
         if ours and hashed and hashed != sample_hash(row["input"]["raw"], row["input"]["reference"]):
-            raise ValueError(f"{here} was changed: sample_hash is not that of its input")
+            raise ValueError(f"{here} was changed: sample_hash does not match its input and references")
 
 
 def _is_extreme(score: float, stat: Stat | None) -> bool:

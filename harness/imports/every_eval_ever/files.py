@@ -112,8 +112,8 @@ def read_rows(file: Path, value: Mapping[str, Any]) -> tuple[list[Mapping[str, A
                     rows.append(_row(line, samples, number, value))
     except FileNotFoundError:
         raise DataError(
-            f"the samples that {file.name} names are not there; remove detailed_evaluation_results to import without "
-            "them.",
+            f"{file.name} names this samples file, which does not exist; remove detailed_evaluation_results to import "
+            "without samples.",
             file=samples,
         ) from None
     except OSError as error:

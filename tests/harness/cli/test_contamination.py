@@ -234,7 +234,7 @@ def test_control_rows_that_are_tested_are_refused(
 ) -> None:
     said = harness(*ASKED, *options)
     assert said.code == 2
-    assert f"rows {shared} are tested as well" in said.err
+    assert f"rows {shared} are also tested" in said.err
     assert advice in said.err
 
 

@@ -175,7 +175,7 @@ def test_a_false_file_of_every_eval_ever_is_refused(
     ("change", "message"),
     [
         (lambda row: _judged(row, row["evaluation"]["score"], wrongly=True), r"is_correct is (tru|fals)e, but"),
-        (lambda row: row["input"].update(raw="another question"), r"was changed: sample_hash is not that of its input"),
+        (lambda row: row["input"].update(raw="another question"), r"was changed: sample_hash does not match its input"),
         (lambda row: _judged(row, 1 - row["evaluation"]["score"]), r"score is .*, but the mean of the 20 samples is"),
     ],
 )

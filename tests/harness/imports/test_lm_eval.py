@@ -301,8 +301,8 @@ def test_impossible_counts_are_refused(
     [
         ({"resps": [[["NaN", "False"]]] * 4}, r"resps\[0\] must be a log-probability, at most 0, not 'NaN'"),
         ({"resps": [[["5.0", "False"]]] * 4}, r"resps\[0\] must be a log-probability, at most 0, not '5\.0'"),
-        ({"doc": {"question": "Another?"}}, "doc_hash is not the hash of the doc"),
-        ({"target": "3"}, "target_hash is not the hash of the target"),
+        ({"doc": {"question": "Another?"}}, "doc_hash does not match doc"),
+        ({"target": "3"}, "target_hash does not match target"),
         ({"doc_id": 1}, r"document 1 is listed twice"),
         ({"arguments": "zzz"}, r"arguments: must be a mapping, not 'zzz'"),
         ({"resps": "zzz"}, r"resps: must be a list, not 'zzz'"),

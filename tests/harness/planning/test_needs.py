@@ -149,7 +149,7 @@ def test_variants_of_a_prompt_are_paired_with_the_same_variant(
     assert found.variance == pytest.approx(same)
     sweep = plan_sweep([run.spec for run in runs], plans, runs, Target(0.02), registry)
     notes = [note.text for note in needs_table(sweep, Titles(registry)).notes]
-    assert [note for note in notes if "asked by 3 prompts, for which these numbers hold" in note]
+    assert [note for note in notes if "asked with 3 prompts; the numbers hold for these" in note]
 
 
 def test_a_run_without_examples_and_scores_is_named(record: Record, make_run: Record, registry: Registry) -> None:

@@ -392,7 +392,7 @@ def test_an_object_with_attributes_of_unknown_content_is_asked_each_time(folder:
     for one, name in ((remote, "answer"), (slots, "client")):
         for wanted in ("Yes", "No"):
             remote.answer.answer = wanted
-            with pytest.warns(UserWarning, match=rf"not used again.* {name}\. .*fingerprint"):
+            with pytest.warns(UserWarning, match=rf"not reused.* {name}\. .*fingerprint"):
                 results = evaluated(one, series=type(one).__name__, step=3)
             assert set(results.samples()["prediction"]) == {wanted}
     assert sum(BATCHES[remote]) == 40
@@ -404,7 +404,7 @@ def test_an_object_whose_network_is_elsewhere_is_asked_each_time(folder: Path) -
     torch = pytest.importorskip("torch")
     thinks = Thinks(torch.nn.Linear(1, 1, device="meta"))
     thinks.generate = lambda requests: ["Yes"] * len(requests)  # type: ignore[method-assign]
-    with pytest.warns(UserWarning, match=r"not used again.* generate, network\. "):
+    with pytest.warns(UserWarning, match=r"not reused.* generate, network\. "):
         assert evaluated(thinks).runs()["mean"].tolist() == [0.5]
 
 

@@ -263,7 +263,10 @@ def test_a_training_keeps_its_name(save: Callable[..., Path], run_harness: Harne
     assert watch(run_harness, "--until", "10").code == 0
     said = watch(run_harness, "--until", "10", "--series", "other")
     assert said.code == 2
-    assert "the results of run-7 have the name 'run-7' there, and would move to 'other'. Use --series run-7" in said.err
+    assert (
+        "the results of run-7 are already stored as 'run-7' and would be renamed to 'other'. Use --series run-7"
+        in said.err
+    )
     assert watch(run_harness, "--until", "10", "--series", "run-7").code == 0
     assert watch(run_harness, "--until", "10", "--series", "other", "--results-dir", "elsewhere").code == 0
     assert set(harness.Results().runs()["series"]) == {"run-7"}
@@ -277,7 +280,7 @@ def test_models_that_load_no_checkpoint_are_refused(
     (folder / "watched.yaml").write_text(json.dumps({**SWEEP, "models": [model]}))
     said = watch(run_harness, "--until", "10")
     assert said.code == 2
-    assert "does not load checkpoints, so it would be asked instead of them" in said.err
+    assert "does not load checkpoints, so every step would evaluate this model instead" in said.err
     assert not (folder / "results").exists()
 
 

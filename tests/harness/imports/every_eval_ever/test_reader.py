@@ -260,7 +260,7 @@ def test_other_errors_and_intervals_are_kept(file: Path, registry: Registry) -> 
 
 def test_missing_samples_are_named(file: Path, registry: Registry) -> None:
     file.with_name(f"{file.stem}_samples.jsonl").unlink()
-    with pytest.raises(DataError, match=r"the samples that .* names are not there"):
+    with pytest.raises(DataError, match=r"names this samples file, which does not exist"):
         _read(file, registry)
 
 
