@@ -10,11 +10,12 @@ from pydantic import Field
 from adapters._order.boundaries import NextExampleSettings, describe
 from adapters._order.evidence import Evidence, likelihoods, next_examples
 from adapters._order.looks import Answers, FirstLook, in_looks
+from adapters._order.neighbours import NeighbourSettings, ask_neighbours, head_tokens
 from adapters._order.published_order import OrderSettings, PublishedOrder, read_order
 from adapters._order.shards import ask_shards, shards_of, with_description
 from adapters._order.testable import unless_untestable
 from adapters._order.whole import WHOLE, SimpleSettings, SimpleTest, ask_whole
-from harness import Adapted, Adapter, Instance, Prediction, Response, Tokenization, adapter, derive_seed
+from harness import Adapted, Adapter, Instance, Prediction, Response, Tokenization, adapter
 from harness.contamination import ORDER_TEST
 
 
@@ -30,9 +31,9 @@ from harness.contamination import ORDER_TEST
 class Exchangeability(Adapter):
     """The data set's examples in published order and in shuffled ones, in shards of about ten examples.
 
-    There is one stand-in instance for each shard, whose requests are its orders, the published one first; then come
-    those of the next-example test. Each example is tokenized once, by itself, so that all orders of a shard have the
-    same tokens. The metric ``contamination`` reads the answers.
+    There is one stand-in instance for each shard, whose requests are its orders, the published one first, and one for
+    each block of neighbours, whose requests are its pairs of examples. Each example is tokenized once, by itself, so
+    that all orders of a shard have the same tokens. The metric ``contamination`` reads the answers.
     """
 
     asks = frozenset({"score"})
@@ -48,10 +49,12 @@ class Exchangeability(Adapter):
         """Number of shuffled orders of each shard, where a second look is needed."""
 
         first_look: FirstLook | None = FirstLook()
-        """A first look with fewer orders and candidates; null to ask for everything at once. It is not used where it
-        would ask for everything, nor with ``next_example.stop``, which ends that test in its own way."""
+        """A first look with fewer orders; null to ask for all at once. It is not used where it would ask for all."""
 
-        next_example: NextExampleSettings | None = NextExampleSettings()
+        neighbours: NeighbourSettings | None = NeighbourSettings()
+        """Settings of the neighbour test; null to leave it out."""
+
+        next_example: NextExampleSettings | None = None
         """Settings of the next-example test; null to leave it out."""
 
         simple: SimpleSettings | None = None
@@ -63,15 +66,13 @@ class Exchangeability(Adapter):
 
     @property
     def _look(self) -> FirstLook | None:
-        look, following = self.params.first_look, self.params.next_example
-        if look is None or (following is None and self.params.shuffles <= look.shuffles):
-            return None
-        return None if following is not None and following.stop else look
+        look = self.params.first_look
+        return None if look is None or self.params.shuffles <= look.shuffles else look
 
-    def _forget(self, ties: int = 0) -> None:
+    def _forget(self) -> None:
         self._evidence = Evidence(self.params.next_example or NextExampleSettings())
         self._simple = SimpleTest(self.params.simple or SimpleSettings())
-        self._answers = Answers(ties)
+        self._answers = Answers()
 
     def adapt(
         self,
@@ -86,18 +87,24 @@ class Exchangeability(Adapter):
         order = read_order(instances, params, tokenization, seed)
 
         look = self._look
-        self._forget(derive_seed(seed, f"contamination/ties/{order.digest}"))
+        self._forget()
 
-        def tests(of: PublishedOrder, evidence: Evidence | None = None) -> list[Iterator[Adapted]]:
-            asked = [ask_shards(of, shards_of(of, params.shards), params.shuffles, seed, trial)]
+        def shards(of: PublishedOrder) -> Iterator[Adapted]:
+            return ask_shards(of, shards_of(of, params.shards), params.shuffles, seed, trial)
+
+        def neighbours(of: PublishedOrder) -> Iterator[Adapted]:
+            return iter(()) if params.neighbours is None else ask_neighbours(of, params.neighbours, trial)
+
+        def tests(of: PublishedOrder) -> list[tuple[Iterator[Adapted], float]]:
+            asked = [(shards(of), 1.0 if look is None else 1 - look.share)]
+            if params.neighbours is not None:
+                asked.append((neighbours(of), 1.0))
             if params.next_example is not None:
-                few = None if look is None else look.candidates
-                evidence = evidence or Evidence(params.next_example)
-                asked.append(next_examples(of, params.next_example, evidence, seed, trial, few))
+                following = next_examples(of, params.next_example, Evidence(params.next_example), seed, trial)
+                asked.append((following, 1.0))
             return asked
 
-        share = 1.0 if look is None else 1 - look.share
-        if untestable := list(unless_untestable(order, tests, params.level, trial, share=share)):
+        if untestable := list(unless_untestable(order, tests, params.level, trial)):
             yield from untestable
             return
         bounds = shards_of(order, params.shards)
@@ -105,14 +112,18 @@ class Exchangeability(Adapter):
         description = {
             **order.description,
             "shards": {"r": len(bounds), "k_min": min(sizes), "k_max": max(sizes), "shuffles": params.shuffles},
+            "neighbours": params.neighbours and {"head": head_tokens(order, params.neighbours)},
             "next_example": params.next_example and describe(order, params.next_example),
             "first_look": look and look.model_dump(),
         }
 
-        def every() -> Iterator[Adapted]:
-            return chain.from_iterable(tests(order, self._evidence))
-
-        asked = every() if look is None else in_looks(every, look, self._answers)
+        asked = (
+            chain(neighbours(order), shards(order))
+            if look is None
+            else in_looks(lambda: shards(order), neighbours(order), look, self._answers)
+        )
+        if params.next_example is not None:
+            asked = chain(asked, next_examples(order, params.next_example, self._evidence, seed, trial))
         if params.simple is not None:
             asked = chain(asked, ask_whole(order, params.simple, self._simple, seed, trial))
         for number, adapted in enumerate(asked):

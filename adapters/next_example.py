@@ -48,8 +48,8 @@ class NextExample(Adapter):
     ) -> Iterator[Adapted]:
         order = read_order(instances, self.params, tokenization, seed)
 
-        def tests(of: PublishedOrder) -> list[Iterator[Adapted]]:
-            return [next_examples(of, self.params, Evidence(self.params), seed, trial)]
+        def tests(of: PublishedOrder) -> list[tuple[Iterator[Adapted], float]]:
+            return [(next_examples(of, self.params, Evidence(self.params), seed, trial), 1.0)]
 
         if untestable := list(unless_untestable(order, tests, self.params.level, trial)):
             yield from untestable

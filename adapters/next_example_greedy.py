@@ -104,7 +104,6 @@ class NextExampleGreedy(Adapter):
             return NextExampleSettings(
                 stretch=self.stretch,
                 candidates=self.candidates,
-                contexts=1,
                 head=1,
                 neutral=self.neutral,
                 stop=self.stop,
@@ -141,8 +140,8 @@ class NextExampleGreedy(Adapter):
             counted = replace(of, tokens=(1,) * n, prefix_tokens=(0,) * n, context=self.params.preceding + 1)
             return (adapted for adapted, _ in ask_boundaries(counted, settings, seed, trial))
 
-        def tests(of: PublishedOrder) -> list[Iterator[Adapted]]:
-            return [asked(of)]
+        def tests(of: PublishedOrder) -> list[tuple[Iterator[Adapted], float]]:
+            return [(asked(of), 1.0)]
 
         if untestable := list(unless_untestable(order, tests, self.params.level, trial)):
             yield from untestable

@@ -13,13 +13,14 @@ from harness import NO_VALUE, Estimate, Example, MetricError, RunMetric, derive_
 from harness.contamination import (
     BesagClifford,
     EProcess,
+    Neighbours,
     RankTest,
     Stretch,
     Verdict,
     agreement_scores,
     bonferroni,
     combined_looks,
-    look_log10_p,
+    neighbour_test,
     relabelling_test,
     sharded_t,
     verdict,
@@ -40,10 +41,11 @@ from harness.contamination import (
 class Contamination(RunMetric):
     """−log10 of a combined p-value: the evidence that the model depends on the published order of the data set.
 
-    Two exact tests, combined by Bonferroni: the relabelling test on the shards' log-likelihoods (normal scores), and
-    the next-example test (ranks; where that test stops early, its evidence). The null hypothesis is that the model does
-    not depend on the published order, given the examples; ``contamination_…`` are −log10 p of each test, the published
-    t-test among them, and ``contamination_evidence`` is log10 of the e-value. Values start at 0; higher is stronger
+    Exact tests, combined by Bonferroni: the relabelling test on the shards' log-likelihoods (normal scores), the
+    neighbour test on those of pairs of examples, and, where it was asked for, the next-example test (ranks; where that
+    test stops early, its evidence). The null hypothesis is that the model does not depend on the published order, given
+    the examples; ``contamination_…`` are −log10 p of each test, the published t-test among them, and
+    ``contamination_evidence`` is log10 of the e-value. Values start at 0; higher is stronger
     evidence, and neither is better for the model. A test that detects nothing shows nothing. If the order cannot be
     tested, because there are too few examples or it is not exchangeable, there is no value, and the details say why.
     docs/contamination.md explains how the tests work and what they assume.
@@ -58,7 +60,8 @@ class Contamination(RunMetric):
         self._alpha = alpha
         self._data: Mapping[str, Any] | None = None
         self._shards: dict[int, _Scores] = {}
-        self._stretches: dict[int, tuple[Stretch, _Scores]] = {}
+        self._blocks: dict[int, Neighbours] = {}
+        self._stretches: dict[int, tuple[Stretch, list[float]]] = {}
         self._parts: dict[int, list[tuple[Stretch, list[float]] | None]] = {}
         self._whole: dict[int, tuple[Mapping[str, Any], list[float]]] = {}
         self._cost, self._more = _Cost(), _Cost()
@@ -71,7 +74,7 @@ class Contamination(RunMetric):
         """
         meta = example.instance.meta
         asked = meta.get("asked")
-        if asked not in ("shard", "next_example", "whole", "nothing"):
+        if asked not in ("shard", "neighbours", "next_example", "whole", "nothing"):
             raise MetricError("only reads the answers of the adapters exchangeability and next_example.")
         if "rests" in meta:
             answers = [response.completions[0].text for response in example.responses if response.completions]
@@ -93,9 +96,10 @@ class Contamination(RunMetric):
         elif "parts" in meta:
             parts = self._parts.setdefault(meta["number"], [None] * meta["parts"])
             parts[meta["part"]] = Stretch.from_json(meta["bets"]), scores
+        elif asked == "neighbours":
+            self._blocks[meta["number"]] = Neighbours(tuple(meta["groups"]), tuple(scores))
         elif asked == "next_example":
-            known = self._stretches.setdefault(meta["number"], (Stretch.from_json(meta["bets"]), _Scores()))
-            known[1].take(meta.get("look"), scores)
+            self._stretches[meta["number"]] = Stretch.from_json(meta["bets"]), scores
         else:
             self._whole[meta["number"]] = (meta, scores)
 
@@ -110,6 +114,7 @@ class Contamination(RunMetric):
             "contamination_relabelling_raw": found.get("log10_p_exact_raw"),
             "contamination_certified": found.get("log10_p_certified"),
             "contamination_sharded_t": found.get("log10_p_t"),
+            "contamination_neighbours": (found.get("neighbours") or {}).get("log10_p"),
             "contamination_next_example": (found.get("next_example") or {}).get("log10_p"),
         }
         simple = found.get("p_permutation")
@@ -141,9 +146,11 @@ class Contamination(RunMetric):
                 NO_VALUE: f"{words}: {reason}",
             }
         settings = data.pop("next_example", None)
+        pairs = data.pop("neighbours", None)
         layout = data.pop("shards", None)
         first_look = data.pop("first_look", None)
         shards = [self._shards[number] for number in sorted(self._shards)]
+        blocks = [self._blocks[number] for number in sorted(self._blocks)]
         stretches = [self._stretches[number] for number in sorted(self._stretches)]
         if self._parts:
             stops = bool(settings and settings["stop"])
@@ -152,40 +159,39 @@ class Contamination(RunMetric):
         twice = bool(self._more.requests)
         if (
             (layout is not None and len(shards) < layout["r"])
+            or (pairs is not None and sum(len(block.groups) for block in blocks) < data["n_used"])
             or (settings is not None and not stretches)
             or (settings is not None and not settings["stop"] and len(stretches) < settings["stretches"])
             or (twice and not all(len(scores.all) == 1 + layout["shuffles"] for scores in shards))
-            or (twice and not all(len(scores.all) == bets.scores for bets, scores in stretches))
         ):
             return None
-        ties = derive_seed(data["seed"], f"contamination/ties/{data.get('data_hash')}")
         result: dict[str, Any] = {**data, "alpha": self._alpha}
         p_values: list[float] = []
         if layout is not None:
             found = _sharded([scores.all for scores in shards])
             result |= {**layout, "shuffles": len(shards[0].all) - 1, "stride": data["context"] // 2, **found}
-            p_values.append(found["log10_p_exact"])
+            log10_p = found["log10_p_exact"]
+            if first_look is not None:
+                first = relabelling_test([scores.first for scores in shards]).log10_p
+                result["looks"] = {
+                    **first_look,
+                    "second": twice,
+                    "first_log10_p": first,
+                    "second_log10_p": log10_p if twice else None,
+                    "second_cost": self._more.described(data["n_tokens"]),
+                }
+                log10_p = combined_looks(first, log10_p if twice else None, first_look["share"], first_look["open"])
+            p_values.append(log10_p)
+        if pairs is not None:
+            result["neighbours"] = _neighbours(blocks, pairs)
+            p_values.append(result["neighbours"]["log10_p"])
         if settings is not None:
-            following = _next_example([(bets, scores.all) for bets, scores in stretches], settings, ties)
-            result["next_example"] = following
-            p_values.append(following["log10_p"])
+            ties = derive_seed(data["seed"], f"contamination/ties/{data.get('data_hash')}")
+            result["next_example"] = _next_example(stretches, settings, ties)
+            p_values.append(result["next_example"]["log10_p"])
         if self._whole:
             result |= _simple([self._whole[number] for number in sorted(self._whole)])
         log10_p = bonferroni(p_values)
-        if first_look is not None:
-            first = look_log10_p(
-                [scores.first for scores in shards] if layout is not None else None,
-                [(bets, scores.first) for bets, scores in stretches] if settings is not None else None,
-                ties,
-            )
-            result["looks"] = {
-                **first_look,
-                "second": twice,
-                "first_log10_p": first,
-                "second_log10_p": log10_p if twice else None,
-                "second_cost": self._more.described(data["n_tokens"]),
-            }
-            log10_p = combined_looks(first, log10_p if twice else None, first_look["share"], first_look["open"])
         result |= {
             "headline_log10_p": log10_p,
             "headline_tests": len(p_values),
@@ -197,7 +203,7 @@ class Contamination(RunMetric):
 
 @dataclass(slots=True)
 class _Scores:
-    """The scores of one shard or stretch, by look; without looks they are all the first one's."""
+    """The scores of one shard, by look; without looks they are all the first one's."""
 
     first: list[float] = field(default_factory=list)
     second: list[float] = field(default_factory=list)
@@ -213,7 +219,7 @@ class _Scores:
             self.first = scores
 
 
-def _joined(parts: Sequence[tuple[Stretch, list[float]] | None], stops: bool) -> tuple[Stretch, _Scores] | None:
+def _joined(parts: Sequence[tuple[Stretch, list[float]] | None], stops: bool) -> tuple[Stretch, list[float]] | None:
     """Return a stretch of which the parts were asked one by one; None if one is missing and the test does not stop."""
     found = [part for part in takewhile(lambda part: part is not None, parts) if part is not None]
     if not found or (len(found) < len(parts) and not stops):
@@ -221,7 +227,7 @@ def _joined(parts: Sequence[tuple[Stretch, list[float]] | None], stops: bool) ->
     whole = found[0][0]
     for later, _ in found[1:]:
         whole = whole.joined(later)
-    return whole, _Scores([score for _, scores in found for score in scores])
+    return whole, [score for _, scores in found for score in scores]
 
 
 def _sharded(table: Sequence[Sequence[float]]) -> dict[str, Any]:
@@ -249,6 +255,19 @@ def _sharded(table: Sequence[Sequence[float]]) -> dict[str, Any]:
         "log10_p_t": published.log10_p,
         "log10_p_t_ddof1": repaired.log10_p,
         "difference": {"mean": published.mean, "sd": published.sd, "skew": published.skew},
+    }
+
+
+def _neighbours(blocks: Sequence[Neighbours], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the neighbour test of all blocks."""
+    found = neighbour_test(blocks)
+    return {
+        **settings,
+        "blocks": len(blocks),
+        "largest_block": max(len(block.groups) for block in blocks),
+        "z": found.z,
+        "log10_p": found.log10_p,
+        "log10_p_floor": found.log10_floor,
     }
 
 

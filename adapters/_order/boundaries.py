@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
-from random import Random
-from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -39,10 +37,6 @@ class NextExampleSettings(BaseModel):
     candidates: int | None = Field(default=8, ge=2)
     """Approximate number of candidates at a boundary, including the true next example; null: all that remain."""
 
-    contexts: Literal[1, 2] = 1
-    """Number of contexts that a candidate is scored after: the examples before it in about half of the model's context,
-    and with 2 also in all of it; it bets with its mean score."""
-
     head: int | None = Field(default=None, ge=1)
     """Number of tokens of a candidate to score; null: 32, or all of them if examples are short."""
 
@@ -57,25 +51,23 @@ class NextExampleSettings(BaseModel):
 
 
 def ask_boundaries(
-    order: PublishedOrder, settings: NextExampleSettings, seed: int, trial: int, few: int | None = None
+    order: PublishedOrder, settings: NextExampleSettings, seed: int, trial: int
 ) -> Iterator[tuple[Adapted, Stretch]]:
     """Yield a stand-in instance for each stretch of examples, with the meaning of its answers.
 
     Its requests score the heads of the stretch's examples after the neutral contexts, then at each boundary the heads
-    of its first candidates; last those of the others, and of all after second contexts.
+    of its candidates.
 
     Args:
         order: The data set.
         settings: The test's settings.
         seed: The run's seed.
         trial: The trial.
-        few: Approximate number of candidates of a first look at a boundary; None for all.
 
     Raises:
         HarnessError: The context is too short for an example before a head.
     """
     head, starts = _contexts(order, settings)
-    longer = _longest(order, head) if settings.contexts == 2 else starts
     n = len(order.contents)
     different = sorted(set(order.contents))
     rng = derive_rng(seed, "next-example/neutral")
@@ -85,7 +77,7 @@ def ask_boundaries(
         by_text.setdefault(text, place)
     neutral = [by_text[text] for text in texts]
     for number, (start, stop) in enumerate(shard_bounds(n, max(1, n // settings.stretch))):
-        yield _ask_stretch(order, settings, head, (starts, longer), few, neutral, (number, start, stop), seed, trial)
+        yield _ask_stretch(order, settings, head, starts, neutral, (number, start, stop), seed, trial)
 
 
 def describe(order: PublishedOrder, settings: NextExampleSettings) -> dict[str, object]:
@@ -98,8 +90,7 @@ def _ask_stretch(
     order: PublishedOrder,
     settings: NextExampleSettings,
     head_tokens: int,
-    starts: tuple[Sequence[int], Sequence[int]],
-    few_candidates: int | None,
+    starts: Sequence[int],
     neutral: Sequence[int],
     stretch: tuple[int, int, int],
     seed: int,
@@ -108,7 +99,7 @@ def _ask_stretch(
     number, start, stop = stretch
     name = f"next-example-{number + 1:03d}"
     origin = Origin(name, None, trial, role=STRETCH)
-    segments, place_of, prefix_of = _segments(order, min(one[start] for one in starts), stop, neutral)
+    segments, place_of, prefix_of = _segments(order, starts[start], stop, neutral)
     identity: dict[str, int] = {}
     for place in range(start, stop):
         identity.setdefault(order.contents[place], len(identity))
@@ -122,62 +113,45 @@ def _ask_stretch(
             requests.append(SequenceRequest(segments, (place_of[context], place_of[head]), 1, head_tokens, origin))
             learnt.append(example)
 
-    def after(context: Sequence[int], position: int, places: Sequence[int]) -> list[SequenceRequest]:
+    boundaries: list[Boundary] = []
+    for position in range(max(start, 1), stop):
+        candidates = _candidates(order, settings.candidates, position, stop, seed)
+        if len(candidates) < 2:
+            continue
         before = [
             segment
-            for place in range(context[position], position)
+            for place in range(starts[position], position)
             for segment in (prefix_of.get(place), place_of[place])
             if segment is not None
         ]
         before += [] if position not in prefix_of else [prefix_of[position]]
-        return [SequenceRequest(segments, (*before, place_of[place]), 1, head_tokens, origin) for place in places]
-
-    boundaries: list[Boundary] = []
-    more: list[SequenceRequest] = []
-    for position in range(max(start, 1), stop):
-        few, others_left = _candidates(order, settings.candidates, few_candidates, position, stop, seed)
-        every = [*few, *others_left]
-        if len(every) < 2:
-            continue
-        again = starts[0][position] != starts[1][position]
-        requests += after(starts[0], position, few)
-        more += after(starts[0], position, others_left)
-        more += after(starts[1], position, every) if again else []
-        indices = tuple(identity[order.contents[place]] for place in every)
-        boundaries.append(Boundary(position, indices, len(few), again))
+        requests += [
+            SequenceRequest(segments, (*before, place_of[place]), 1, head_tokens, origin) for place in candidates
+        ]
+        boundaries.append(Boundary(position, tuple(identity[order.contents[place]] for place in candidates)))
     bets = Stretch(len(identity), tuple(learnt), tuple(boundaries))
     meta = {"asked": STRETCH, "number": number, "start": start, "stop": stop, "bets": bets.as_json()}
     stand_in = Instance(name, "", split=order.split, meta=meta)
-    return Adapted(stand_in, (*requests, *more), trial=trial, awaited=settings.stop), bets
+    return Adapted(stand_in, tuple(requests), trial=trial, awaited=settings.stop), bets
 
 
-def _candidates(
-    order: PublishedOrder, count: int | None, few: int | None, position: int, stop: int, seed: int
-) -> tuple[list[int], list[int]]:
-    """Return the positions of a boundary's first candidates, the true next one first, and of its others.
+def _candidates(order: PublishedOrder, count: int | None, position: int, stop: int, seed: int) -> list[int]:
+    """Return the positions of a boundary's candidates, the true next one first.
 
     The remaining examples are sorted by text, shuffled, and cut into parts of about ``count``; the part that contains
-    the true next example competes. It is cut again in the same way for the first ones.
+    the true next example competes.
     """
     group = order.group[position]
     left = sorted(
         (place for place in range(position, stop) if order.group[place] == group),
         key=lambda place: order.contents[place],
     )
-    every = _part_of(left, count, position, derive_rng(seed, f"next-example/draw=0/{position}"))
-    first = _part_of(every, few, position, derive_rng(seed, f"next-example/first/{position}"))
-    chosen = set(first)
-    return [position, *(p for p in first if p != position)], [place for place in every if place not in chosen]
-
-
-def _part_of(left: Sequence[int], count: int | None, position: int, rng: Random) -> list[int]:
-    """Return the part that contains a position, of positions shuffled and cut into parts of about ``count``, sorted."""
     parts = 1 if count is None else max(1, len(left) // count)
-    shuffled = rng.sample(left, len(left))
+    shuffled = derive_rng(seed, f"next-example/draw=0/{position}").sample(left, len(left))
     chosen = next(
         shuffled[begin:end] for begin, end in shard_bounds(len(left), parts) if position in shuffled[begin:end]
     )
-    return [place for place in left if place in set(chosen)]
+    return [position, *(place for place in left if place in set(chosen) and place != position)]
 
 
 def _segments(
@@ -217,19 +191,6 @@ def _contexts(order: PublishedOrder, settings: NextExampleSettings) -> tuple[int
                 start += 1
         starts.append(start)
     return head, starts
-
-
-def _longest(order: PublishedOrder, head: int) -> list[int]:
-    """Return the first example of the longest context of whole examples that fits before each boundary."""
-    lengths = order.lengths
-    room = order.context - head - max(order.prefix_tokens, default=0)
-    ends = [0, *accumulate(lengths)]
-    starts, start = [0], 0
-    for place in range(len(lengths)):
-        while start < place and ends[place + 1] - ends[start] > room:
-            start += 1
-        starts.append(start)
-    return starts
 
 
 def _head(order: PublishedOrder) -> int:

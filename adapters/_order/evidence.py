@@ -57,10 +57,9 @@ def next_examples(
     evidence: Evidence,
     seed: int,
     trial: int,
-    few: int | None = None,
 ) -> Iterator[Adapted]:
     """Yield the stretches' stand-ins, with ``stop`` until the evidence suffices."""
-    for adapted, _ in ask_boundaries(order, settings, seed, trial, few):
+    for adapted, _ in ask_boundaries(order, settings, seed, trial):
         yield adapted
         if evidence.suffices:
             return

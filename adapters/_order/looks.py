@@ -1,4 +1,4 @@
-"""Asking in two looks: few orders and contexts of every data set, and more only where the answer is open."""
+"""Asking for shuffled orders in two looks: few of every data set, and more only where the answer is open."""
 
 from __future__ import annotations
 
@@ -8,52 +8,50 @@ from dataclasses import replace
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from adapters._order.boundaries import STRETCH
+from adapters._order.neighbours import NEIGHBOURS
 from adapters._order.shards import SHARD
 from harness import Adapted
-from harness.contamination import Stretch, look_log10_p
+from harness.contamination import Neighbours, bonferroni, combined_looks, neighbour_test, relabelling_test
 
 SECOND = "more"
 """Ends the names of stand-ins for a second look."""
 
 
 class FirstLook(BaseModel):
-    """A first look at a data set, which has a fixed share of the level."""
+    """A first look at a data set, which has a fixed share of the relabelling test's level."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     shuffles: int = Field(default=5, ge=1)
     """Number of shuffled orders of each shard in the first look."""
 
-    candidates: int = Field(default=8, ge=2)
-    """Approximate number of candidates at a boundary in the first look, which are scored after one context."""
-
     share: float = Field(default=0.2, gt=0, lt=1)
     """The share of the level that it has: its p-value is divided by it."""
 
     clear: float = Field(default=1e-4, gt=0, lt=1)
-    """No second look if the first look's p-value, after division by its share, is at most this."""
+    """No second look if the p-value of all tests together is at most this after the first look."""
 
     open: float = Field(default=0.2, gt=0, le=1)
     """No second look if the first look's p-value is above this."""
 
-    def asks_again(self, log10_p: float) -> bool:
-        """Return True if the first look's p-value, given as its log10, calls for a second one."""
-        return math.log10(self.clear * self.share) < log10_p <= math.log10(self.open)
+    def asks_again(self, log10_p: float, neighbours: float | None) -> bool:
+        """Return True if a second look is called for.
+
+        Args:
+            log10_p: Log10 of the first look's p-value.
+            neighbours: Log10 of the neighbour test's p-value; None without that test.
+        """
+        tests = [combined_looks(log10_p, None, self.share, self.open), *([] if neighbours is None else [neighbours])]
+        return math.log10(self.clear) < bonferroni(tests) and log10_p <= math.log10(self.open)
 
 
 class Answers:
-    """The answers of a first look.
+    """The answers to a first look, and to the neighbour test."""
 
-    Args:
-        ties: Seeds the order of ties.
-    """
-
-    def __init__(self, ties: int) -> None:
-        self._ties = ties
+    def __init__(self) -> None:
         self._expected = 0
         self._shards: list[Sequence[float]] = []
-        self._stretches: list[tuple[Stretch, Sequence[float]]] = []
+        self._blocks: list[Neighbours] = []
 
     def expect(self) -> None:
         """Count a stand-in that is asked about."""
@@ -62,48 +60,42 @@ class Answers:
     def add(self, adapted: Adapted, scores: Sequence[float]) -> None:
         """Take one stand-in's answers, in the order in which they were asked for."""
         meta = adapted.instance.meta
-        if meta.get("look") != 1:
-            return
-        if meta["asked"] == SHARD:
+        if meta["asked"] == SHARD and meta.get("look") == 1:
             self._shards.append(scores)
-        else:
-            self._stretches.append((Stretch.from_json(meta["bets"]), scores))
+        elif meta["asked"] == NEIGHBOURS:
+            self._blocks.append(Neighbours(tuple(meta["groups"]), tuple(scores)))
 
     def call_for_more(self, look: FirstLook) -> bool:
         """Return True if the answers call for a second look, or are not all known."""
-        if len(self._shards) + len(self._stretches) < self._expected:
+        if len(self._shards) + len(self._blocks) < self._expected:
             return True  # a plan, which counts what may be asked at most, or an answer is missing
-        return look.asks_again(look_log10_p(self._shards or None, self._stretches or None, self._ties))
+        neighbours = neighbour_test(self._blocks).log10_p if self._blocks else None
+        return look.asks_again(relabelling_test(self._shards).log10_p, neighbours)
 
 
-def in_looks(every: Callable[[], Iterator[Adapted]], look: FirstLook, answers: Answers) -> Iterator[Adapted]:
-    """Yield the stand-ins with the requests of the first look, and then, where these answers are open, with the others.
+def in_looks(
+    shards: Callable[[], Iterator[Adapted]], neighbours: Iterator[Adapted], look: FirstLook, answers: Answers
+) -> Iterator[Adapted]:
+    """Yield the first look's stand-ins and those of the neighbour test, then those of a second look where it is needed.
 
     Args:
-        every: Makes the stand-ins of shards and stretches with all their requests, the same ones each time.
+        shards: Makes the stand-ins of the shards with all their requests, the same ones each time.
+        neighbours: The stand-ins of the neighbour test.
         look: The first look.
-        answers: Receives the answers; they are awaited after the first look.
+        answers: Receives the answers; they are awaited before a second look.
     """
     held: Adapted | None = None
-    for adapted in every():
+    for adapted in (*neighbours, *(_part(shard, 1, slice(1 + look.shuffles)) for shard in shards())):
         if held is not None:
             yield held
         answers.expect()
-        held = _part(adapted, 1, slice(_first(adapted, look)))
+        held = adapted
     if held is None:
         return
     yield replace(held, awaited=True)
     if answers.call_for_more(look):
-        for adapted in every():
-            more = _part(adapted, 2, slice(_first(adapted, look), None))
-            if more.requests:
-                yield more
-
-
-def _first(adapted: Adapted, look: FirstLook) -> int:
-    """Return the number of a stand-in's requests that belong to the first look."""
-    meta = adapted.instance.meta
-    return Stretch.from_json(meta["bets"]).first_scores if meta["asked"] == STRETCH else 1 + look.shuffles
+        for shard in shards():
+            yield _part(shard, 2, slice(1 + look.shuffles, None))
 
 
 def _part(adapted: Adapted, look: int, requests: slice) -> Adapted:

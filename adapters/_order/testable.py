@@ -8,9 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 from adapters._order.boundaries import STRETCH
+from adapters._order.neighbours import NEIGHBOURS
 from adapters._order.published_order import PublishedOrder
-from harness import Adapted, Instance
-from harness.contamination import Repaired, Stretch, bonferroni, why_not_testable
+from harness import Adapted, Instance, SequenceRequest
+from harness.contamination import Repaired, Stretch, bonferroni, count_orders, why_not_testable
 
 NOTHING = "nothing"
 """``meta.asked`` of the stand-in for a data set that cannot be tested; the stand-in has no requests."""
@@ -18,13 +19,11 @@ NOTHING = "nothing"
 MOST_ROWS = 100
 """Largest number of examples to try when looking for one that suffices."""
 
-Tests = Callable[[PublishedOrder], Sequence[Iterable[Adapted]]]
-"""What each of the combined tests would ask about a data set."""
+Tests = Callable[[PublishedOrder], Sequence[tuple[Iterable[Adapted], float]]]
+"""What each of the combined tests would ask about a data set, and the share of its level that is left in the end."""
 
 
-def unless_untestable(
-    order: PublishedOrder, tests: Tests, level: float, trial: int, *, share: float = 1.0
-) -> Iterator[Adapted]:
+def unless_untestable(order: PublishedOrder, tests: Tests, level: float, trial: int) -> Iterator[Adapted]:
     """Yield a stand-in without requests if the order is not exchangeable or no p-value at the level is possible.
 
     Args:
@@ -32,12 +31,11 @@ def unless_untestable(
         tests: What each of the tests asks, whose p-values are combined by Bonferroni.
         level: The level.
         trial: The trial.
-        share: The share of the level that these tests have together.
     """
     if reason := why_not_testable(order.description):
         yield _stand_in(order, reason, trial)
         return
-    enough = math.log10(level * share)
+    enough = math.log10(level)
     smallest = _smallest(tests(order), enough)
     if smallest <= enough:
         return
@@ -46,7 +44,7 @@ def unless_untestable(
         (rows for rows in range(n + 1, MOST_ROWS + 1) if _smallest(tests(_alike(order, rows)), enough) <= enough), None
     )
     advice = "more shards or shuffles are needed" if needed is None else f"{needed} examples are needed"
-    least = f"{min(1.0, 10**smallest / share):.2g}"
+    least = f"{10**smallest:.2g}"
     reason = f"with {n} examples no p-value at the level {level:g} is possible (the smallest is {least}); {advice}"
     yield _stand_in(order, reason, trial)
 
@@ -57,18 +55,27 @@ def _stand_in(order: PublishedOrder, reason: str, trial: int) -> Adapted:
     return Adapted(Instance("not-testable", "", split=order.split, meta=meta), (), trial=trial)
 
 
-def _smallest(tests: Sequence[Iterable[Adapted]], enough: float) -> float:
+def _smallest(tests: Sequence[tuple[Iterable[Adapted], float]], enough: float) -> float:
     """Return log10 of the smallest possible combined p-value, or any value below ``enough`` if it is smaller."""
-    return bonferroni([_smallest_alone(asked, enough - math.log10(len(tests))) for asked in tests])
+    alone = []
+    for asked, share in tests:
+        needed = enough - math.log10(len(tests)) + math.log10(share)
+        alone.append(min(0.0, _smallest_alone(asked, needed) - math.log10(share)))
+    return bonferroni(alone)
 
 
 def _smallest_alone(asked: Iterable[Adapted], enough: float) -> float:
-    """Return it for one test: the published order is the likeliest in every shard, or the next at every boundary."""
+    """Return it for one test: the published order is the best in every shard or block, or at every boundary."""
     smallest = 0.0
     for adapted in asked:
         if adapted.instance.meta["asked"] == STRETCH:
             boundaries = Stretch.from_json(adapted.instance.meta["bets"]).boundaries
             smallest -= sum(math.log10(len(boundary.candidates)) for boundary in boundaries)
+        elif adapted.instance.meta["asked"] == NEIGHBOURS:
+            groups = adapted.instance.meta["groups"]
+            texts = next((one.segments for one in adapted.requests if isinstance(one, SequenceRequest)), ())
+            alike = count_orders(list(zip(groups, texts, strict=False)))
+            smallest += math.log10(alike / count_orders(groups))
         else:
             orders = [getattr(request, "order", None) for request in adapted.requests]
             smallest += math.log10(orders.count(orders[0]) / len(orders))

@@ -107,7 +107,9 @@ contamination_command.add_command(unseal_command)
     type=options.POSITIVE,
     help="Also run the simple permutation test, with at most this many orders of the whole data set.",
 )
-@click.option("--stop", is_flag=True, help="Stop the next-example test as soon as its evidence reaches alpha.")
+@click.option(
+    "--stop", is_flag=True, help="Also run the next-example test; stop it as soon as its evidence reaches alpha."
+)
 @click.option(
     "--prefill",
     help='Instruction for a model that only answers messages, such as "Continue the file."; the text then begins its '
@@ -178,8 +180,8 @@ def test_command(
     settings |= {"shards": shards} if shards is not None else {}
     settings |= {"context": context} if context is not None else {}
     settings |= {"simple": {"most": permutations}} if permutations is not None else {}
-    # The headline is twice the smaller of two p-values.
-    settings |= {"next_example": {"stop": True, "alpha": alpha / 2}} if stop else {}
+    # The headline is three times the smallest of three p-values.
+    settings |= {"next_example": {"stop": True, "alpha": alpha / 3}} if stop else {}
     generating = only_generating((*models, *control_models), plugins)
     if len(generating) == len({*models, *control_models}):
         refuse_scoring_options(

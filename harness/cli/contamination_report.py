@@ -31,6 +31,9 @@ _IN_TABLE = {
 """Verdicts in the table, where others are shown up to their colon."""
 
 
+_PARTS = {"neighbours": "pairs", "next_example": "next"}
+"""Parts of a test that only some methods have, and their columns."""
+
 _HINT = ". See `harness contamination diagnose`"
 
 
@@ -41,14 +44,15 @@ def show_report(report: Report, console: Console) -> None:
     if not any(family.tests for family in report.families):
         return
     console.print(
-        "exact: relabelling of shuffled shards; next: which example follows; p: both, by Bonferroni. Holm, BH and BY: "
-        "p corrected for the tests that count in the table: all but controls (c) and re-tests (r), which repeat the "
-        "order of an earlier test. depends: on the published order, at the level after Holm. in doubt: a control "
-        "depends on its order too, so nothing is claimed. not testable: there are too few examples for any p-value "
-        "below the level, or the text alone shows that the order is not exchangeable; no model was asked. A "
-        "dependence on the published order does not show how much a score gained by it. If no dependence is found, "
-        "that shows nothing. computed: tokens that the model computed, so not those of answers from the response cache "
-        "or of prefixes that it had already read for another request.",
+        "exact: relabelling of shuffled shards; pairs: neighbours in published order against their other orders; "
+        "next: which example follows; p: all of these, by Bonferroni. Holm, BH and BY: p corrected for the tests that "
+        "count in the table: all but controls (c) and re-tests (r), which repeat the order of an earlier test. "
+        "depends: on the published order, at the level after Holm. in doubt: a control depends on its order too, so "
+        "nothing is claimed. not testable: there are too few examples for any p-value below the level, or the text "
+        "alone shows that the order is not exchangeable; no model was asked. A dependence on the published order does "
+        "not show how much a score gained by it. If no dependence is found, that shows nothing. computed: tokens that "
+        "the model computed, so not those of answers from the response cache or of prefixes that it had already read "
+        "for another request.",
         style="dim",
     )
 
@@ -177,21 +181,21 @@ def _tests(
 
     corrected = "BY" if family.shared_order else "BH"
     shown = partial(shown_p, brief=brief)
-    headings = ("", "n", "t test", "exact", "next", "p", "Holm", corrected, "")
-    table = plain_table(*headings, numeric=slice(1, 8), pad_edge=False, padding=(0, 1, 0, 0))
+    parts = [name for name in _PARTS if any(test.found.get(name) for test in family.tests)]
+    headings = ("", "n", "t test", "exact", *(_PARTS[name] for name in parts), "p", "Holm", corrected, "")
+    table = plain_table(*headings, numeric=slice(1, -1), pad_edge=False, padding=(0, 1, 0, 0))
     table.columns[0].overflow = "fold"
     for column in table.columns[1:]:
         column.no_wrap = True
     for test in family.tests:
         found: Mapping[str, Any] = test.found if test.testable else {"n_used": test.found.get("n_used")}
-        following = found.get("next_example") or {}
         adjusted = test.log10_q_by if family.shared_order else test.log10_q_bh
         table.add_row(
             written(f"{'c ' if test.control else ''}{'r ' if test.retest_of else ''}{labels[test]}"),
             str(found.get("n_used") or "–"),
             shown(found.get("log10_p_t")),
             shown(found.get("log10_p_exact")),
-            shown(following.get("log10_p")),
+            *(shown((found.get(name) or {}).get("log10_p")) for name in parts),
             shown(test.log10_p if test.testable else None),
             shown(test.log10_p_holm) if test.counts else "",
             shown(adjusted) if test.counts else "",
@@ -200,10 +204,10 @@ def _tests(
     for one in family.benchmarks:
         p_values = map(shown, (one.log10_p, one.log10_p_holm, one.log10_q_bh))
         name = f"{one.name}: {len(one.files)} of {counted(len(one.files) + one.not_testable, 'file')}"
-        table.add_row(written(name), str(one.used), "", "", "", *p_values, in_table(str(one.verdict)))
+        table.add_row(written(name), str(one.used), "", "", *[""] * len(parts), *p_values, in_table(str(one.verdict)))
     for failure in family.failed:
         name = f"{'c ' if failure.control else ''}{labels[failure]}"
-        table.add_row(written(name), *["–"] * 5, "", "", "failed")
+        table.add_row(written(name), *["–"] * (4 + len(parts)), "", "", "failed")
     return table
 
 

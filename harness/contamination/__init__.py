@@ -31,7 +31,10 @@ if TYPE_CHECKING:
     from harness.contamination.statistics.diagnostics import diagnose as diagnose
     from harness.contamination.statistics.dye import dye_test as dye_test
     from harness.contamination.statistics.looks import combined_looks as combined_looks
-    from harness.contamination.statistics.looks import look_log10_p as look_log10_p
+    from harness.contamination.statistics.neighbours import Neighbours as Neighbours
+    from harness.contamination.statistics.neighbours import count_orders as count_orders
+    from harness.contamination.statistics.neighbours import neighbour_blocks as neighbour_blocks
+    from harness.contamination.statistics.neighbours import neighbour_test as neighbour_test
     from harness.contamination.statistics.next_example import EProcess as EProcess
     from harness.contamination.statistics.next_example import RankTest as RankTest
     from harness.contamination.statistics.option_diagnostics import diagnose_options as diagnose_options

@@ -47,7 +47,7 @@ def _of_equal_width(shards: list[_Shard]) -> list[_Shard]:
     return shards
 
 
-class _Following(BaseModel):
+class _Part(BaseModel):
     log10_p: Annotated[_Number, Field(le=1e-6)] | None = None
 
 
@@ -78,7 +78,8 @@ class _Found(BaseModel):
     order_hash: str | None = None
     row_digests: Annotated[str, AfterValidator(_digests)] | None = None
     shard_scores: Annotated[list[_Shard], AfterValidator(_of_equal_width)] | None = None
-    next_example: _Following | None = None
+    neighbours: _Part | None = None
+    next_example: _Part | None = None
     cost: _Cost | None = None
     looks: _Looks | None = None
     diagnostics: dict[str, _Diagnostic] | None = None
@@ -235,11 +236,12 @@ class JudgedTest(OrderTest):
 
     def _detected_at(self, log10_p_exact: float) -> bool:
         """Return True if dependence would be detected, given another p-value of the relabelling test."""
-        following, looks = (self.found.get("next_example") or {}).get("log10_p"), self.found.get("looks")
-        log10_p = bonferroni([min(0.0, log10_p_exact), *([] if following is None else [min(0.0, following)])])
+        exact, looks = min(0.0, log10_p_exact), self.found.get("looks")
         if looks:
-            first, second = (looks["first_log10_p"], log10_p) if looks["second"] else (log10_p, None)
-            log10_p = combined_looks(first, second, looks["share"], looks["open"])
+            first, second = (looks["first_log10_p"], exact) if looks["second"] else (exact, None)
+            exact = combined_looks(first, second, looks["share"], looks["open"])
+        others = [(self.found.get(name) or {}).get("log10_p") for name in ("neighbours", "next_example")]
+        log10_p = bonferroni([exact, *(min(0.0, one) for one in others if one is not None)])
         changed = OrderTest(self.record, self.split, {**self.found, "headline_log10_p": log10_p})
         p_values, _ = corrected([changed if test.found is self.found else test for test in self.corrected_with])
         return changed.verdict_at(p_values[changed]) is Verdict.DETECTED

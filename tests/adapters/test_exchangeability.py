@@ -5,6 +5,7 @@
 | any                                   | each shard in published order, then in m orders of the same texts  |
 | ids held in place                     | two segments a position: the id stays, the content moves           |
 | blocks                                | orders that move nothing from one block to another                 |
+| neighbours                            | in blocks of eight, each example after each of the others          |
 | next_example                          | contexts drawn by text alone, then at each place what may follow   |
 | stop                                  | nothing more once the evidence suffices                            |
 | simple                                | orders of the whole until enough were as likely                    |
@@ -26,6 +27,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapters._order.boundaries import NextExampleSettings, ask_boundaries
+from adapters._order.neighbours import NeighbourSettings, ask_neighbours
 from adapters._order.published_order import OrderSettings, PublishedOrder, read_order
 from adapters.exchangeability import Exchangeability
 from adapters.next_example import NextExample
@@ -75,7 +77,7 @@ def example(number: int, text: str | None = None, **fields: Any) -> Instance:
 
 
 def asked(count: int = 40, tokens: Tokenization | None = None, **arguments: Any) -> list[Adapted]:
-    adapter = Exchangeability(Exchangeability.Params(**{"next_example": None, "first_look": None, **arguments}))
+    adapter = Exchangeability(Exchangeability.Params(**{"neighbours": None, "first_look": None, **arguments}))
     data = [example(number) for number in range(count)]
     return list(adapter.adapt(data, (), tokens or Letters(), trial=0, seed=0))
 
@@ -112,7 +114,7 @@ def test_the_first_stand_in_describes_the_data_before_any_model_is_asked() -> No
 
 def test_orders_differ_with_the_seed_and_only_with_it() -> None:
     def orders(seed: int) -> list[tuple[int, ...]]:
-        adapter = Exchangeability(Exchangeability.Params(next_example=None, first_look=None))
+        adapter = Exchangeability(Exchangeability.Params(neighbours=None, first_look=None))
         data = [example(number) for number in range(40)]
         return [
             request.order
@@ -155,7 +157,7 @@ def test_a_prompt_has_the_answer_in_it(render: Any, expected: str) -> None:
 
 def test_ids_that_are_held_in_place_are_segments_of_their_own() -> None:
     data = [example(number, f"{number + 1}. {WORDS[number * 5 % 12]} {number * 37 % 101}") for number in range(24)]
-    adapter = Exchangeability(Exchangeability.Params(next_example=None, repairs=("permute_under_ids",), shards=3))
+    adapter = Exchangeability(Exchangeability.Params(neighbours=None, repairs=("permute_under_ids",), shards=3))
     shard = next(iter(adapter.adapt(data, (), Letters(), trial=0, seed=0)))
     for request in sequences(shard):
         texts = [request.segments[index] for index in request.order]
@@ -174,6 +176,11 @@ def test_blocks_keep_their_places() -> None:
         if one.instance.meta["asked"] == "shard":
             for request in sequences(one):
                 assert [place % 3 for place in request.order] == [place % 3 for place in sorted(request.order)]
+        elif one.instance.meta["asked"] == "neighbours":
+            start, stop = one.instance.meta["start"], one.instance.meta["stop"]
+            topics = [place % 3 for place in range(start, stop)]
+            assert len({*zip(one.instance.meta["groups"], topics, strict=True)}) == 3  # a group for each topic
+            assert stop - start == 12  # larger than without topics, since fewer orders are possible
         else:
             bets = one.instance.meta["bets"]
             assert all(len(candidates) <= 8 for _, candidates, *_ in bets["boundaries"])
@@ -209,6 +216,7 @@ def test_data_without_an_order_are_refused(instances: list[Instance], message: s
         (Letters(), {"rows": "30:50"}, "only 40 examples"),
         (Letters(), {"repairs": ("strip_ids", "permute_under_ids")}, "either strip_ids or permute_under_ids"),
         (Letters(window=20), {"next_example": {"head": 20}}, "no room"),
+        (Letters(window=20), {"neighbours": {"head": 20}}, "no room"),
     ],
 )
 def test_what_does_not_fit_is_said(tokens: Letters, arguments: dict[str, Any], message: str) -> None:
@@ -217,7 +225,7 @@ def test_what_does_not_fit_is_said(tokens: Letters, arguments: dict[str, Any], m
 
 
 def test_missing_log_probabilities_are_an_error() -> None:
-    adapter = Exchangeability(Exchangeability.Params(next_example=None, first_look=None))
+    adapter = Exchangeability(Exchangeability.Params(neighbours=None, first_look=None))
     data = [example(number) for number in range(40)]
     shard = next(iter(adapter.adapt(data, (), Letters(), trial=0, seed=0)))
     with pytest.raises(ModelError, match="no finite log-probabilities"):
@@ -237,40 +245,29 @@ def an_order(count: int = 30, window: int = 200, texts: Sequence[str] = ()) -> P
     count=st.integers(5, 40),
     stretch=st.integers(2, 15),
     candidates=st.none() | st.integers(2, 6),
-    few=st.none() | st.integers(2, 4),
     window=st.integers(60, 300),
 )
 @settings(max_examples=30, deadline=None)
-def test_boundaries(count: int, stretch: int, candidates: int | None, few: int | None, window: int) -> None:
+def test_boundaries(count: int, stretch: int, candidates: int | None, window: int) -> None:
     order = an_order(count, window)
     chosen = NextExampleSettings(stretch=stretch, candidates=candidates, head=10)
-    for adapted, bets in ask_boundaries(order, chosen, 0, 0, few):
+    for adapted, bets in ask_boundaries(order, chosen, 0, 0):
         meta = adapted.instance.meta
         requests = list(sequences(adapted))
         assert len(requests) == bets.scores
         rest = iter(requests[len(bets.neutral) :])
-        groups = [list(itertools.islice(rest, boundary.first)) for boundary in bets.boundaries]
-        for boundary, first in zip(bets.boundaries, groups, strict=True):
-            count = len(boundary.candidates)
-            others = list(itertools.islice(rest, count - boundary.first))
-            again = list(itertools.islice(rest, count if boundary.again else 0))
-            assert 1 <= boundary.first <= count
-            assert count >= 2
-            for group in ([*first, *others], again):
-                if not group:
-                    continue
-                heads = [request.segments[request.order[-1]] for request in group]
-                before = [group[0].segments[index] for index in group[0].order[:-1]]
-                # The context is what stands before, and the candidates are among what is left of the stretch.
-                assert before == list(order.contents[boundary.position - len(before) : boundary.position])
-                assert heads[0] == order.contents[boundary.position]
-                assert set(heads) <= set(order.contents[boundary.position : meta["stop"]])
-                assert all(request.order[:-1] == group[0].order[:-1] for request in group)
-                assert all(request.scored == 1 and request.max_scored_tokens == 10 for request in group)
-                assert sum(map(len, before)) + 10 <= window or len(before) == 1
-            if again:
-                assert len(again[0].order) > len(first[0].order)
-                assert [one.order[-1] for one in again] == [one.order[-1] for one in (*first, *others)]
+        for boundary in bets.boundaries:
+            group = list(itertools.islice(rest, len(boundary.candidates)))
+            assert len(group) >= 2
+            heads = [request.segments[request.order[-1]] for request in group]
+            before = [group[0].segments[index] for index in group[0].order[:-1]]
+            # The context is what stands before, and the candidates are among what is left of the stretch.
+            assert before == list(order.contents[boundary.position - len(before) : boundary.position])
+            assert heads[0] == order.contents[boundary.position]
+            assert set(heads) <= set(order.contents[boundary.position : meta["stop"]])
+            assert all(request.order[:-1] == group[0].order[:-1] for request in group)
+            assert all(request.scored == 1 and request.max_scored_tokens == 10 for request in group)
+            assert sum(map(len, before)) + 10 <= window or len(before) == 1
         assert next(rest, None) is None
 
 
@@ -279,18 +276,17 @@ def test_candidates_and_neutral_contexts_are_chosen_without_looking_at_the_order
     order = an_order(24)
     texts = [text.rstrip("\n") for text in order.contents]
     position = 9
-    chosen = NextExampleSettings(stretch=24, candidates=8, contexts=1, head=10)
+    chosen = NextExampleSettings(stretch=24, candidates=8, head=10)
 
-    def sets(texts: Sequence[str]) -> tuple[list[frozenset[str]], frozenset[str]]:
+    def sets(texts: Sequence[str]) -> tuple[frozenset[str], frozenset[str]]:
         order = an_order(24, texts=texts)
-        ((adapted, bets),) = ask_boundaries(order, chosen, 0, 0, 4)
+        ((adapted, bets),) = ask_boundaries(order, chosen, 0, 0)
         requests = list(sequences(adapted))
         neutral = frozenset(request.segments[request.order[0]] for request in requests[: len(bets.neutral)])
         names = list(dict.fromkeys(request.segments[request.order[-1]] for request in requests[: len(bets.neutral)]))
         for boundary in bets.boundaries:
             if boundary.position == position:
-                every = [names[index] for index in boundary.candidates]
-                return [frozenset(every[: boundary.first]), frozenset(every)], neutral
+                return frozenset(names[index] for index in boundary.candidates), neutral
         raise AssertionError
 
     here, neutral = sets(texts)
@@ -299,14 +295,13 @@ def test_candidates_and_neutral_contexts_are_chosen_without_looking_at_the_order
         exchanged[position], exchanged[other] = texts[other], texts[position]
         there, same = sets(exchanged)
         assert same == neutral
-        for draw, other_draw in zip(here, there, strict=True):  # of the first look, and of all
-            # Either the two compete, and the set is the same, or they never meet.
-            assert draw == other_draw or not draw & other_draw
+        # Either the two compete, and the set is the same, or they never meet.
+        assert here == there or not here & there
 
 
 def test_orders_that_read_alike_are_one_question() -> None:
     data = [example(number, f"{WORDS[number % 6]} and so on") for number in range(24)]
-    adapter = Exchangeability(Exchangeability.Params(shards=2, shuffles=20, next_example=None))
+    adapter = Exchangeability(Exchangeability.Params(shards=2, shuffles=20, neighbours=None))
     for shard in adapter.adapt(data, (), Letters(), trial=0, seed=0):
         read: dict[str, tuple[int, ...]] = {}
         for request in sequences(shard):
@@ -316,7 +311,7 @@ def test_orders_that_read_alike_are_one_question() -> None:
 
 def test_data_sets_of_one_length_are_shuffled_each_by_itself() -> None:
     def orders(first: int) -> list[tuple[int, ...]]:
-        adapter = Exchangeability(Exchangeability.Params(next_example=None, first_look=None))
+        adapter = Exchangeability(Exchangeability.Params(neighbours=None, first_look=None))
         data = [example(number) for number in range(first, first + 40)]
         shards = adapter.adapt(data, (), Letters(), trial=0, seed=0)
         return [request.order for shard in shards for request in sequences(shard)]
@@ -360,7 +355,7 @@ def likes_nothing(request: SequenceRequest) -> float:
 
 def test_a_clear_first_look_is_the_only_one() -> None:
     found = looked(likes_the_published_order)
-    assert {one.instance.meta["look"] for one in found} == {1}
+    assert {one.instance.meta.get("look") for one in found} == {1, None}
     shards = [one for one in found if one.instance.meta["asked"] == "shard"]
     assert [len(one.requests) for one in shards] == [6] * 8
     assert found[0].instance.meta["data"]["first_look"]["shuffles"] == 5
@@ -370,7 +365,7 @@ def test_a_second_look_asks_what_is_missing_and_nothing_twice() -> None:
     look = {"open": 1.0, "clear": 1e-9}
     twice = looked(likes_nothing, first_look=look)
     once = looked(likes_nothing, first_look=None)
-    assert {one.instance.meta["look"] for one in twice} == {1, 2}
+    assert {one.instance.meta.get("look") for one in twice} == {1, 2, None}
     assert len({one.instance.id for one in twice}) == len(twice)
 
     def questions(all_of: Sequence[Adapted]) -> list[str]:
@@ -382,7 +377,7 @@ def test_a_second_look_asks_what_is_missing_and_nothing_twice() -> None:
         )
 
     assert questions(twice) == questions(once)
-    for kind in ("shard", "next_example"):
+    for kind in ("shard", "neighbours"):
         counts = [sum(len(one.requests) for one in of if one.instance.meta["asked"] == kind) for of in (twice, once)]
         assert counts[0] == counts[1]
 
@@ -390,19 +385,53 @@ def test_a_second_look_asks_what_is_missing_and_nothing_twice() -> None:
 def test_a_first_look_without_any_sign_is_the_only_one() -> None:
     """It is closed by its p-value alone: at 0.5 half of such models are asked again, at the least level none."""
     found = looked(likes_nothing, first_look={"open": 1e-6, "clear": 1e-9})
-    assert {one.instance.meta["look"] for one in found} == {1}
+    assert {one.instance.meta.get("look") for one in found} == {1, None}
+
+
+def test_neighbours_alone_may_be_clear() -> None:
+    """Pairs in published order are likelier, orders of whole shards are not: more of these would show nothing."""
+
+    def likes_pairs(request: SequenceRequest) -> float:
+        return likes_nothing(request) if request.scored is None else likes_the_published_order(request)
+
+    look = {"open": 1.0}
+    assert 2 not in {one.instance.meta.get("look") for one in looked(likes_pairs, first_look=look)}
+    assert 2 in {one.instance.meta.get("look") for one in looked(likes_nothing, first_look=look)}
+
+
+@given(count=st.integers(9, 60), window=st.integers(60, 300))
+@settings(max_examples=30, deadline=None)
+def test_every_example_is_asked_about_after_each_of_its_neighbours(count: int, window: int) -> None:
+    order = an_order(count, window)
+    read: list[str] = []
+    for adapted in ask_neighbours(order, NeighbourSettings(), 0):
+        texts = order.contents[adapted.instance.meta["start"] : adapted.instance.meta["stop"]]
+        assert 4 <= len(texts) <= 8
+        asked_about = [tuple(request.segments[place] for place in request.order) for request in sequences(adapted)]
+        assert asked_about == list(itertools.permutations(texts, 2))
+        assert all(one.max_scored_tokens == min(64, window // 2) for one in sequences(adapted))
+        read += texts
+    assert tuple(read) == order.contents
+
+
+def test_pairs_of_equal_examples_are_one_question() -> None:
+    order = an_order(16, texts=[example(number % 4).published or "" for number in range(16)])
+    for adapted in ask_neighbours(order, NeighbourSettings(), 0):
+        by_text: dict[tuple[str, ...], set[tuple[int, ...]]] = {}
+        for request in sequences(adapted):
+            assert len(set(request.order)) == 2
+            by_text.setdefault(tuple(request.segments[place] for place in request.order), set()).add(request.order)
+        assert all(len(orders) == 1 for (one, other), orders in by_text.items() if one != other)
 
 
 def test_without_answers_a_plan_counts_both_looks() -> None:
     adapter = Exchangeability(Exchangeability.Params())
     data = [example(number) for number in range(40)]
     planned = list(adapter.adapt(data, (), Letters(), trial=0, seed=0))
-    assert {one.instance.meta["look"] for one in planned} == {1, 2}
+    assert {one.instance.meta.get("look") for one in planned} == {1, 2, None}
 
 
-@pytest.mark.parametrize(
-    "arguments", [{"next_example": {"stop": True}}, {"next_example": None, "shuffles": 5}, {"first_look": None}]
-)
+@pytest.mark.parametrize("arguments", [{"shuffles": 5}, {"first_look": None}])
 def test_where_one_look_asks_for_everything_there_is_no_second(arguments: dict[str, Any]) -> None:
     assert all("look" not in one.instance.meta for one in looked(likes_nothing, **arguments))
 
@@ -430,7 +459,7 @@ def test_the_test_stops_when_its_evidence_suffices() -> None:
 
 
 def test_the_simple_test_stops_when_enough_orders_were_as_likely() -> None:
-    params = Exchangeability.Params(next_example=None, simple={"most": 99, "h": 5})
+    params = Exchangeability.Params(neighbours=None, simple={"most": 99, "h": 5})
     adapter = Exchangeability(params)
     data = [example(number) for number in range(40)]
     orders = 0
@@ -462,13 +491,11 @@ def test_of_too_few_examples_no_model_is_asked() -> None:
 
 
 def test_more_examples_may_not_help() -> None:
-    adapter = Exchangeability(Exchangeability.Params(shards=1, shuffles=10, next_example=None, first_look=None))
+    adapter = Exchangeability(Exchangeability.Params(shards=1, shuffles=10, neighbours=None, first_look=None))
     (only,) = adapter.adapt([example(number) for number in range(40)], (), Letters(), trial=0, seed=0)
     assert "(the smallest is 0.091); more shards or shuffles are needed" in only.instance.meta["data"]["not_testable"]
-    looks = Exchangeability(Exchangeability.Params(shards=1, next_example=None))
+    looks = Exchangeability(Exchangeability.Params(shards=1, neighbours=None))
     (only,) = looks.adapt([example(number) for number in range(40)], (), Letters(), trial=0, seed=0)
     assert "(the smallest is 0.048)" in only.instance.meta["data"]["not_testable"]  # 1/26 with 0.8 of the level
-    weaker = Exchangeability(
-        Exchangeability.Params(shards=1, shuffles=10, next_example=None, first_look=None, level=0.1)
-    )
+    weaker = Exchangeability(Exchangeability.Params(shards=1, shuffles=10, neighbours=None, first_look=None, level=0.1))
     assert len(list(weaker.adapt([example(number) for number in range(40)], (), Letters(), trial=0, seed=0))) == 1

@@ -185,6 +185,7 @@ FOUND = {"headline_log10_p": -3.0, "verdict": "proven", "alpha": 0.01}
         {**FOUND, "shard_scores": "none"},
         {**FOUND, "shard_scores": [{"canonical": 1.0, "shuffled": []}]},
         {**FOUND, "shard_scores": [{"canonical": 1.0, "shuffled": [0.5] * n} for n in (2, 3)]},
+        {**FOUND, "neighbours": "none"},
         {**FOUND, "next_example": "none"},
         {**FOUND, "cost": {"requests": "many"}},
         {**FOUND, "diagnostics": {"words": {}}},

@@ -5,17 +5,12 @@ where the first is not clear. The model's scores are simulated: each pair of nei
 ``luck``, both tests use the same scores, so a published order that scores high by chance is likely to get a second
 look, which then sees the same scores. In ``noise``, the two tests use different scores.
 
-    python tests/benchmarks/contamination_families.py [--sets 7410] [--families 2000] [--world luck] [--keep FILE]
-    python tests/benchmarks/contamination_families.py --pools 10000
+    python tests/benchmarks/contamination_families.py [--sets 2850] [--families 2000] [--world luck] [--keep FILE]
 
 The null sets are dealt at random into families of 57 files of a benchmark and of 14, 4 and 1 data sets, and again until
 there are enough families of each size; no family has a set twice. Standard errors come from ten batches of sets.
 The diagnostics of the texts are left out, since each order is drawn at random. To save time, null distributions have
-512 steps a standard deviation, the fewest that the tests use, and are cached. A set takes 0.03 s.
-
-``--pools`` shows why the pooled relabelling test uses only the first looks. It simulates families of 57 null sets. The
-p-value of their other test is uniform, but depends on how likely the published order is among all orders. With the
-scores of both looks, the pooled test then rejects too often.
+512 steps a standard deviation, the fewest that the tests use, and are cached. A set takes 0.3 s.
 """
 
 from __future__ import annotations
@@ -31,16 +26,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 from adapters._order import published_order
-from adapters._order.looks import FirstLook
 from adapters.exchangeability import Exchangeability
 from harness import Example, Instance, Response, SequenceRequest, Split
 from harness.contamination.report import TestFamily, build_report
-from harness.contamination.statistics import exact_tail, next_example, relabelling
-from harness.contamination.statistics.relabelling import normal_scores
+from harness.contamination.statistics import exact_tail, neighbours, relabelling
 from harness.contracts.specs import Component, RunSpec
 from harness.storage.results import RunRecord
 from metrics.contamination import Contamination
@@ -76,7 +68,7 @@ def null_test(number: int, world: str, seed: int) -> dict[str, Any]:
     rng = np.random.default_rng((seed, number))
     n = int(rng.choice(EXAMPLES))
     shards = rng.normal(size=(n, n))
-    following = shards if world == "luck" else rng.normal(size=(n, n))
+    pairs = shards if world == "luck" else rng.normal(size=(n, n))
     texts = [f"{number} {place}" for place in rng.permutation(n).tolist()]
     instances = [Instance(f"test-{at}", "", published=text) for at, text in enumerate(texts)]
     adapter, metric = Exchangeability(Exchangeability.Params()), Contamination()
@@ -85,7 +77,7 @@ def null_test(number: int, world: str, seed: int) -> dict[str, Any]:
         for request in adapted.requests:
             assert isinstance(request, SequenceRequest)
             read = [int(request.segments[place].split()[1]) for place in request.order]
-            liked = float(following[read[-2], read[-1]] if request.scored else shards[read[:-1], read[1:]].sum())
+            liked = float(pairs[read[-2], read[-1]] if request.scored else shards[read[:-1], read[1:]].sum())
             responses.append(Response(logprobs=(liked,)))
         adapter.predict(adapted, responses)
         metric.add(Example(adapted.instance, adapted.requests, tuple(responses)))
@@ -156,24 +148,6 @@ def remembered(tail: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return call
 
 
-def pools(families: int, seed: int) -> Floats:
-    """Return p of the pooled test with all scores and with first looks, shape (families, 2), from its z-value."""
-    rng, look = np.random.default_rng(seed), FirstLook()
-    few, many = (normal_scores(np.arange(1.0 + shuffles)[None])[0] for shuffles in (look.shuffles, 25))
-    found = []
-    for _ in range(families):
-        likelihood = rng.random((SIZES[0], 8))  # of each shard's published order, as a share of all orders
-        below = rng.binomial(look.shuffles, likelihood)
-        first = few[below].sum(axis=1)
-        second = many[below + rng.binomial(25 - look.shuffles, likelihood)].sum(axis=1)
-        variances = 8 * np.mean(few**2), 8 * np.mean(many**2)
-        other = norm.sf(norm.ppf(likelihood).sum(axis=1) / math.sqrt(8))
-        again = 2 * np.minimum(norm.sf(first / math.sqrt(variances[0])), other) <= look.open
-        z_all = np.where(again, second, first).sum() / math.sqrt(np.where(again, *reversed(variances)).sum())
-        found.append(norm.sf([z_all, first.sum() / math.sqrt(len(first) * variances[0])]))
-    return np.array(found)
-
-
 def kept_sets(file: Path | None, sets: int, world: str, seed: int) -> list[dict[str, Any]]:
     """Return the details that the report needs of each set; those that the file has are not computed again."""
     lines = file.read_text().splitlines() if file is not None and file.exists() else []
@@ -185,13 +159,6 @@ def kept_sets(file: Path | None, sets: int, world: str, seed: int) -> list[dict[
             with file.open("a") as opened:
                 opened.write(json.dumps(found[-1]) + "\n")
     return found
-
-
-def show_pools(families: int, seed: int) -> None:
-    found = pools(families, seed)
-    for name, p_values in zip(("all scores", "first looks"), found.T, strict=True):
-        shown = " / ".join(f"{100 * (p_values <= level).mean():.1f}" for level in LEVELS)
-        print(f"pooled relabelling with {name}, {families} families: {shown} per cent rejected")
 
 
 def show_families(tests: Sequence[Mapping[str, Any]], least: int, size: int, rng: np.random.Generator) -> None:
@@ -218,24 +185,18 @@ def show_families(tests: Sequence[Mapping[str, Any]], least: int, size: int, rng
 
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    arguments.add_argument("--sets", type=int, default=7410)
+    arguments.add_argument("--sets", type=int, default=2850)
     arguments.add_argument("--families", type=int, default=2000, help="fewest families of a size")
     arguments.add_argument("--world", choices=("luck", "noise"), default="luck")
     arguments.add_argument("--seed", type=int, default=0)
-    arguments.add_argument(
-        "--pools", type=int, default=0, help="number of families for the pooled test; nothing else is then run"
-    )
     arguments.add_argument("--keep", type=Path, help="file that stores the sets, for a later call with the same seed")
     given = arguments.parse_args()
     if given.sets < BATCHES * SIZES[0]:
         arguments.error(f"--sets is {given.sets}, but must be at least {BATCHES * SIZES[0]}")
     vars(published_order)["diagnosed"] = lambda *_: {}
     exact_tail._CELLS = exact_tail._LARGEST_HALF = 2**14
-    for module in (relabelling, next_example):
+    for module in (relabelling, neighbours):
         vars(module)["exact_tail"] = remembered(exact_tail.exact_tail)
-    if given.pools:
-        show_pools(given.pools, given.seed)
-        return
     tests = kept_sets(given.keep, given.sets, given.world, given.seed)
     again = sum(test["looks"]["second"] for test in tests) / len(tests)
     print(f"{given.world}: {len(tests):,} null sets, {again:.1%} of them with a second look")

@@ -2,7 +2,8 @@
 
 The examples of a file are shuffled again and again, and each order is tested as if it were the published one, from the
 file to the metric. Whatever the model was trained on, it knows no drawn order, so p-values of at most 0.05 come up in a
-share of at most 0.05. Without ``--shuffles`` and ``--candidates``, the tests have their defaults, with two looks.
+share of at most 0.05. Without ``--shuffles``, the tests have their defaults, with
+two looks.
 
     python tests/benchmarks/contamination_orders.py MODELS/lab3 FILE [FILE ...] [--orders 1000] [--examples 40]
 
@@ -36,7 +37,6 @@ def main() -> None:
     parser.add_argument("--examples", type=int, default=40, help="of each file, the first ones")
     parser.add_argument("--shuffles", type=int, help="take only one look, with this number of shuffled orders")
     parser.add_argument("--permutations", type=int, help="also run the simple test, with at most this number of orders")
-    parser.add_argument("--candidates", type=int, help="take only one look, with this number of candidates")
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
     torch.set_num_threads(1)
@@ -44,16 +44,15 @@ def main() -> None:
     model = FakeModel(given.model.removeprefix("fake:")) if fake else HuggingFaceModel(given.model, device="cpu")
     client = CachingModel(model, "model", None)
     settings: dict[str, Any] = {"drawn_at_random": True}
-    if given.shuffles is not None or given.candidates is not None:
-        settings |= {"first_look": None, "next_example": {"candidates": given.candidates}}
     if given.shuffles is not None:
-        settings |= {"shuffles": given.shuffles}
+        settings |= {"first_look": None, "shuffles": given.shuffles}
     if fake:
         settings |= {"context": 256}
     if given.permutations is not None:
         settings |= {"simple": {"most": given.permutations}}
-    columns: dict[str, list[float]] = {"exact": [], "exact, raw": [], "next": [], "headline": [], "permutation": []}
-    evidence: list[float] = []
+    columns: dict[str, list[float]] = {
+        "exact": [], "exact, raw": [], "neighbours": [], "headline": [], "permutation": []
+    }  # fmt: skip
     with tempfile.TemporaryDirectory() as folder:
         for number in range(given.orders):
             lines = given.files[number % len(given.files)].read_text(encoding="utf-8").splitlines()[: given.examples]
@@ -63,11 +62,10 @@ def main() -> None:
             _, found = run_ours(client, file, "exchangeability", settings, given.seed + number)
             columns["exact"].append(found["log10_p_exact"])
             columns["exact, raw"].append(found["log10_p_exact_raw"])
-            columns["next"].append(found["next_example"]["log10_p"])
+            columns["neighbours"].append(found["neighbours"]["log10_p"])
             columns["headline"].append(found["headline_log10_p"])
             if given.permutations is not None:
                 columns["permutation"].append(math.log10(found["p_permutation"]))
-            evidence.append(found["next_example"]["max_log10_E"])
             if (number + 1) % 100 == 0:
                 print(f"{number + 1} orders", file=sys.stderr, flush=True)
     for name, values in columns.items():
@@ -78,8 +76,6 @@ def main() -> None:
             share = sum(value <= math.log10(level) + 1e-12 for value in values) / len(values)
             cells.append(f"p ≤ {level}: {shown(share, level, len(values))}")
         print(f"{name:<12} {'   '.join(cells)}")
-    reached = sum(value >= math.log10(20) for value in evidence) / len(evidence)
-    print(f"{'evidence':<12} E ≥ 20 at any time: {shown(reached, 0.05, len(evidence))}")
 
 
 def shown(share: float, level: float, tests: int) -> str:

@@ -40,7 +40,7 @@ def main() -> None:
     settings = {} if arguments.permutations is None else {"simple": {"most": arguments.permutations}}
     files = sorted((arguments.model / "examples").glob("*_x*.jsonl"), key=lambda file: (not copies(file), copies(file)))
     print(f"{'slice':<40} {'n':>4} {'copies':>6} {'simple':>8} {'t test':>8} {'exact':>8} {'certified':>9} ", end="")
-    print(f"{'next':>8} {'log10 E':>7} {'p':>8} {'seconds':>7} {'tokens':>8}")
+    print(f"{'pairs':>8} {'z':>7} {'p':>8} {'seconds':>7} {'tokens':>8}")
     found: dict[Path, dict[str, Any]] = {}
     for file in files:
         started = time.process_time()
@@ -76,11 +76,11 @@ def below(log10_p: Any) -> int:
 
 def line(file: Path, found: dict[str, Any], seconds: float) -> str:
     simple = found.get("p_permutation")
-    following = found["next_example"]
+    pairs = found["neighbours"]
     return (
         f"{file.stem:<40} {found['n_used']:>4} {copies(file):>6} {'–' if simple is None else f'{simple:.2f}':>8} "
         f"{shown_p(found['log10_p_t']):>8} {shown_p(found['log10_p_exact']):>8} "
-        f"{shown_p(found['log10_p_certified']):>9} {shown_p(following['log10_p']):>8} {following['log10_E']:>7.1f} "
+        f"{shown_p(found['log10_p_certified']):>9} {shown_p(pairs['log10_p']):>8} {pairs['z']:>7.1f} "
         f"{shown_p(found['headline_log10_p']):>8} {seconds:>7.1f} {found['cost']['tokens'] or 0:>8}"
     )
 

@@ -26,6 +26,7 @@ from harness.contamination.statistics.held_out import Split, held_out_test
 sys.path.insert(0, str(Path(__file__).parents[2]))
 from adapters._order.looks import FirstLook
 from harness.contamination.statistics.looks import combined_looks
+from harness.contamination.statistics.neighbours import Neighbours, neighbour_test
 from harness.contamination.statistics.next_example import EProcess, RankTest
 from harness.contamination.statistics.option_order import option_order_test
 from harness.contamination.statistics.permutation import BesagClifford
@@ -68,6 +69,15 @@ def next_example_nulls(nulls: int, seed: int, boundaries: int = 90) -> Iterator[
         yield ranks.result().log10_p, most
 
 
+def neighbours_log10_p(nulls: int, seed: int, blocks: int = 3, size: int = 8) -> Iterator[float]:
+    """Yield log10 p of the neighbour test for random orders; left-skew scores, some examples likelier."""
+    rng = np.random.default_rng(seed)
+    for _ in range(nulls):
+        scores = 10 * rng.normal(size=(blocks, 1, size)) - np.exp(rng.normal(size=(blocks, size, size)))
+        pairs = [table[~np.eye(size, dtype=bool)] for table in scores]
+        yield neighbour_test([Neighbours((0,) * size, tuple(one.tolist())) for one in pairs]).log10_p
+
+
 def two_looks(draw: Draw, r: int, nulls: int, seed: int) -> Floats:
     """Return log10 p of both looks together, with the default rule for the second, shape (nulls,)."""
     rng, look = np.random.default_rng(seed), FirstLook()
@@ -75,7 +85,7 @@ def two_looks(draw: Draw, r: int, nulls: int, seed: int) -> Floats:
     for _ in range(nulls):
         scores = draw(rng, r, 25)
         first = relabelling_test(scores[:, : 1 + look.shuffles]).log10_p
-        second = relabelling_test(scores).log10_p if look.asks_again(first) else None
+        second = relabelling_test(scores).log10_p if look.asks_again(first, None) else None
         found.append(combined_looks(first, second, look.share, look.open))
     return np.array(found)
 
@@ -147,6 +157,9 @@ def main() -> None:
     at_5, at_1 = (100 * (found[:, 0] <= math.log10(level) + 1e-12).mean() for level in (0.05, 0.01))
     reached = 100 * (found[:, 1] >= math.log10(20)).mean()
     print(f"\nnext example, 90 boundaries: ranks {at_5:.1f} / {at_1:.2f}; most evidence at least 20: {reached:.1f}")
+    log10_p = np.array(list(neighbours_log10_p(given.nulls, given.seed)))
+    at_5, at_1 = (100 * (log10_p <= math.log10(level) + 1e-12).mean() for level in (0.05, 0.01))
+    print(f"neighbours, 24 examples: {at_5:.1f} / {at_1:.2f}", flush=True)
     for kind, (draw, r) in WORLDS.items():
         log10_p = two_looks(draw, r, given.nulls, given.seed)
         at_5, at_1 = (100 * (log10_p <= math.log10(level) + 1e-12).mean() for level in (0.05, 0.01))

@@ -122,12 +122,12 @@ def main() -> None:
             likelihood_table(examples, plain, first=first, **{**settings, "shuffles": 250})
             default = time.process_time() - started
         exact_seconds, exact = run_ours(
-            client, file, "exchangeability", {"shuffles": 5, "next_example": None, "first_look": None}
+            client, file, "exchangeability", {"shuffles": 5, "neighbours": None, "first_look": None}
         )
-        same = run_ours(client, file, "exchangeability", {"shards": shards, "shuffles": 1, "next_example": None})[1]
+        same = run_ours(client, file, "exchangeability", {"shards": shards, "shuffles": 1, "neighbours": None})[1]
         ours = [row["canonical"] for row in same["shard_scores"]]
         difference = float(np.max(np.abs(np.array(ours) / table[:, 0] - 1)))
-        cheap = {"candidates": 4, "head": 16, "neutral": 2, "contexts": 1}
+        cheap = {"candidates": 4, "head": 16, "neutral": 2}
         next_seconds, following = run_ours(client, file, "next_example", cheap)
         all_seconds, both = run_ours(client, file, "exchangeability", {})
         ratios["exact"].append(theirs / exact_seconds)

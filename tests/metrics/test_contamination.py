@@ -118,9 +118,7 @@ def test_a_missing_shard_leaves_no_headline() -> None:
 
 def stretch(number: int, rng: Random, bonus: float, size: int = 12) -> tuple[Stretch, list[float]]:
     neutral = tuple(example for example in range(size) for _ in range(3))
-    boundaries = tuple(
-        Boundary(number * size + place, tuple(range(place, size)), size - place) for place in range(size - 1)
-    )
+    boundaries = tuple(Boundary(number * size + place, tuple(range(place, size))) for place in range(size - 1))
     bets = Stretch(size, neutral, boundaries)
     scores = [rng.gauss(-30, 1) for _ in neutral]
     for boundary in boundaries:
@@ -180,9 +178,50 @@ def test_two_tests_are_corrected_for_two() -> None:
     assert details["headline_log10_p"] == pytest.approx(details["log10_p_exact"] + math.log10(2))
 
 
+def block(number: int, scores: Sequence[float], groups: Sequence[int], **data: Any) -> Example:
+    meta: dict[str, Any] = {"asked": "neighbours", "number": number, "groups": list(groups)}
+    if data:
+        meta["data"] = {**DATA, "neighbours": {"head": 64}, **data}
+    return Example(Instance(f"b-{number}", "", meta=meta), (), tuple(Response(logprobs=(one,)) for one in scores))
+
+
+def neighbours(bonus: float, blocks: int = 3, size: int = 6, missing: int = 0) -> dict[str, Any]:
+    """Return what is found where each example is likelier after the one before it, by a bonus in nats."""
+    metric, rng = Contamination(), Random(0)
+    for number in range(blocks - missing):
+        pairs = [(one, other) for one in range(size) for other in range(size) if one != other]
+        scores = [rng.gauss(-30, 1) + (bonus if other == one + 1 else 0) for one, other in pairs]
+        metric.add(block(number, scores, [0] * size, **({"n_used": blocks * size} if number == 0 else {})))
+    return dict(metric.details())
+
+
+def test_neighbours_that_fit_are_found() -> None:
+    found = neighbours(20.0)
+    assert found["neighbours"]["log10_p"] == pytest.approx(-3 * math.log10(720))
+    assert found["neighbours"]["log10_p_floor"] == pytest.approx(-3 * math.log10(720))
+    assert (found["neighbours"]["blocks"], found["neighbours"]["largest_block"], found["headline_tests"]) == (3, 6, 1)
+    assert found["headline_log10_p"] == found["neighbours"]["log10_p"]
+    assert -2 < neighbours(0.0)["headline_log10_p"] <= 0
+    assert neighbours(20.0, missing=1) == {}
+
+
+def test_a_first_look_takes_nothing_of_the_neighbours_level() -> None:
+    metric, rng = Contamination(), Random(0)
+    look = {"shuffles": 5, "share": 0.2, "clear": 1e-4, "open": 0.2}
+    data = {**layout(8, 25, first_look=look), "neighbours": {"head": 64}, "n_used": 6}
+    for number, scores in enumerate(noise(8, 5)):
+        one = shard(number, scores, **(data if number == 0 else {}))
+        metric.add(replace(one, instance=one.instance.replace(meta={**one.instance.meta, "look": 1})))
+    pairs = [(one, other) for one in range(6) for other in range(6) if one != other]
+    metric.add(block(0, [rng.gauss(0, 1) + 20 * (other == one + 1) for one, other in pairs], [0] * 6))
+    found = metric.details()
+    assert found["headline_tests"] == 2
+    assert found["headline_log10_p"] == pytest.approx(math.log10(2 / 720))
+
+
 def looked(first: Sequence[Sequence[float]], more: Sequence[Sequence[float]] = (), m: int = 10) -> dict[str, Any]:
     metric = Contamination()
-    look = {"shuffles": len(first[0]) - 1, "candidates": 8, "share": 0.2, "clear": 1e-4, "open": 0.5}
+    look = {"shuffles": len(first[0]) - 1, "share": 0.2, "clear": 1e-4, "open": 0.5}
     for number, scores in enumerate(first):
         one = shard(number, scores, **(layout(len(first), m, first_look=look) if number == 0 else {}))
         metric.add(replace(one, instance=one.instance.replace(meta={**one.instance.meta, "look": 1})))

@@ -173,7 +173,7 @@ class Paper:
         for name, counts in {"shards": [n for n in SHARDS if 2 * n <= size], "shuffles": SHUFFLES}.items():
             if name in wanted:
                 many = [one for one in _slices(self.dosed(self.presets[0])) if one[1].copies >= MANY]
-                shards = {"method": method, "next_example": None, "first_look": None}
+                shards = {"method": method, "neighbours": None, "first_look": None}
                 found[name] = [slice_run(*one, {**shards, name: n}, registry) for one in many for n in counts]
         return found
 

@@ -56,10 +56,10 @@ def power_sentences(curve: PowerCurve) -> Iterable[str]:
 
 def evidence_table(rows: Iterable[SliceResult]) -> Table:
     """Return each slice's p-values: of the paper's test, and of the exact ones; no p if it is not testable."""
-    table = _table("slice", "copies", "shards", "shuffles", "t test", "exact", "next", "p")
+    table = _table("slice", "copies", "shards", "shuffles", "t test", "exact", "pairs", "p")
     for each in rows:
         found = each.found
-        following = found.get("next_example") or {}
+        pairs = found.get("neighbours") or {}
         table.add_row(
             each.one.label,
             str(each.one.copies),
@@ -67,7 +67,7 @@ def evidence_table(rows: Iterable[SliceResult]) -> Table:
             str(found.get("shuffles", "–")),
             shown_p(found.get("log10_p_t")),
             shown_p(found.get("log10_p_exact")),
-            shown_p(following.get("log10_p")),
+            shown_p(pairs.get("log10_p")),
             shown_p(found["headline_log10_p"]),
         )
     return table

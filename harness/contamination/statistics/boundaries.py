@@ -13,12 +13,6 @@ Four examples A B C D in published order, two candidates a boundary, and one neu
 The loser of a boundary is also a score of D after a context, so D's baseline at boundary 2 is the mean of -8 and
 -9 less that boundary's mean centred score (0.5): -8.75. Its centred score there is -8 + 8.75 = 0.75, and that of C* is
 -4 + 8 = 4.
-
-A first look may score some of a boundary's candidates after one context; a second look then scores the others, and all
-of them after a second context, a longer one. Each then bets with the mean of its two scores::
-
-    first look       N→A  N→B  N→C  N→D    A→B*  A→C     A B→C*  A B→D
-    second look      boundary 1: A→D               boundary 2: B→C*  B→D
 """
 
 from __future__ import annotations
@@ -38,11 +32,7 @@ class Boundary:
     position: int
     """Position in the data set of the example that really comes next."""
     candidates: tuple[int, ...]
-    """The examples that may come next, the true one first, then the others of a first look."""
-    first: int
-    """Number of candidates, from the first, that a first look scores."""
-    again: bool = False
-    """True if all candidates are also scored after a second context."""
+    """The examples that may come next, the true one first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +47,9 @@ class Stretch:
     """The boundaries, in the data set's order."""
 
     @property
-    def first_scores(self) -> int:
-        """Number of scores of a first look: after neutral contexts, then of each boundary's first candidates."""
-        return len(self.neutral) + sum(boundary.first for boundary in self.boundaries)
-
-    @property
     def scores(self) -> int:
-        """Number of all scores: the first look's, then each boundary's others, and all again after a second context."""
-        return len(self.neutral) + sum(len(one.candidates) * (2 if one.again else 1) for one in self.boundaries)
+        """Number of scores: after neutral contexts, then of each boundary's candidates."""
+        return len(self.neutral) + sum(len(boundary.candidates) for boundary in self.boundaries)
 
     def centred_scores(self, scores: Sequence[float]) -> Iterator[tuple[int, list[float]]]:
         """Yield each boundary's position with its candidates' centred scores, the true one's first.
@@ -73,39 +58,28 @@ class Stretch:
         That rule looks at the set of candidates alone, so ranks stay uniform under the null hypothesis.
 
         Args:
-            scores: Log-likelihoods in nats, in the order described at :attr:`scores`: all, or those of a first look.
+            scores: Log-likelihoods in nats, in the order described at :attr:`scores`.
 
         Raises:
             ValueError: There are more or fewer.
         """
-        if len(scores) not in (self.first_scores, self.scores):
-            raise ValueError(f"{len(scores)} scores where {self.first_scores} or {self.scores} are expected")
+        if len(scores) != self.scores:
+            raise ValueError(f"{len(scores)} scores where {self.scores} are expected")
         centring = Centring(self.examples)
-        for example, score in zip(self.neutral, scores, strict=False):
-            centring.neutral(example, score)
-        for boundary, means in zip(self.boundaries, self._means(scores), strict=True):
+        rest = iter(scores)
+        for example in self.neutral:
+            centring.neutral(example, next(rest))
+        for boundary in self.boundaries:
+            own = list(islice(rest, len(boundary.candidates)))
             # Of equal examples the first score counts.
-            asked = dict(zip(reversed(boundary.candidates[: len(means)]), reversed(means), strict=True))
-            different = list(dict.fromkeys(boundary.candidates[: len(means)]))
+            asked = dict(zip(reversed(boundary.candidates), reversed(own), strict=True))
+            different = list(dict.fromkeys(boundary.candidates))
             if len(different) < 2:
                 continue
             centred = centring.bet(different, [asked[example] for example in different])
             if centred is not None:
                 known = dict(zip(different, centred, strict=True))
-                yield boundary.position, [known[example] for example in boundary.candidates[: len(means)]]
-
-    def _means(self, scores: Sequence[float]) -> Iterator[list[float]]:
-        """Yield the scores of each boundary's candidates, their mean where they are scored after two contexts."""
-        rest = iter(scores)
-        for _ in self.neutral:
-            next(rest)
-        found = [list(islice(rest, boundary.first)) for boundary in self.boundaries]
-        if len(scores) == self.scores:
-            for boundary, own in zip(self.boundaries, found, strict=True):
-                own.extend(islice(rest, len(boundary.candidates) - boundary.first))
-                if boundary.again:
-                    own[:] = [(one + other) / 2 for one, other in zip(own, islice(rest, len(own)), strict=True)]
-        yield from found
+                yield boundary.position, [known[example] for example in boundary.candidates]
 
     def parts(self, most: int) -> list[Stretch]:
         """Return the stretch in parts of at most that many boundaries, of which the first has the neutral contexts."""
@@ -124,10 +98,7 @@ class Stretch:
         return {
             "examples": self.examples,
             "neutral": list(self.neutral),
-            "boundaries": [
-                [boundary.position, list(boundary.candidates), boundary.first, boundary.again]
-                for boundary in self.boundaries
-            ],
+            "boundaries": [[boundary.position, list(boundary.candidates)] for boundary in self.boundaries],
         }
 
     @classmethod
@@ -136,8 +107,5 @@ class Stretch:
         return cls(
             value["examples"],
             tuple(value["neutral"]),
-            tuple(
-                Boundary(position, tuple(candidates), first, again)
-                for position, candidates, first, again in value["boundaries"]
-            ),
+            tuple(Boundary(position, tuple(candidates)) for position, candidates in value["boundaries"]),
         )

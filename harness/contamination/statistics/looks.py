@@ -24,13 +24,6 @@ their orders are not uniform. A test of several data sets' scores may only read 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from random import Random
-
-from harness.contamination.statistics.boundaries import Stretch
-from harness.contamination.statistics.next_example import RankTest
-from harness.contamination.statistics.relabelling import relabelling_test
-from harness.statistics.families import bonferroni
 
 
 def combined_looks(first: float, second: float | None, share: float, limit: float) -> float:
@@ -56,26 +49,3 @@ def combined_looks(first: float, second: float | None, share: float, limit: floa
         return first
     weighted = first - math.log10(share)
     return min(most, weighted if second is None else min(weighted, second - math.log10(1 - share)))
-
-
-def look_log10_p(
-    shards: Sequence[Sequence[float]] | None, stretches: Sequence[tuple[Stretch, Sequence[float]]] | None, ties: int
-) -> float:
-    """Return log10 of one look's p-value: the relabelling and the next-example test, by Bonferroni.
-
-    Args:
-        shards: Log-likelihoods of each shard's orders, the published one's first; None without that test.
-        stretches: Each stretch with its scores, in the data set's order; None without that test.
-        ties: Seeds the order of ties between candidates.
-
-    Raises:
-        ValueError: There is neither test, or a score is not finite.
-    """
-    found = [] if shards is None else [relabelling_test(shards).log10_p]
-    if stretches is not None:
-        test, rng = RankTest(), Random(ties)  # noqa: S311 - reproducible, not secret
-        for stretch, scores in stretches:
-            for _, centred in stretch.centred_scores(scores):
-                test.add(centred, rng)
-        found.append(test.result().log10_p if test.ranks else 0.0)
-    return bonferroni(found)

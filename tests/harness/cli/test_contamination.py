@@ -52,7 +52,9 @@ def test_a_file_is_tested_and_reported(harness: Any) -> None:
     assert (target["n_used"], control["n_used"]) == (20, 20)
     assert (control["p_holm"], control["log10_q_bh"]) == (None, None)
     assert target["headline_log10_p"] > -2
-    assert target["next_example"]["n_boundaries"] == 18
+    assert (target["neighbours"]["blocks"], target["neighbours"]["largest_block"]) == (3, 7)
+    assert "pairs" in said.out
+    assert "next  " not in said.out
     assert 0 < target["p_permutation"] <= 1
     assert target["cost"]["requests"] > 8 * 5
     assert control["role"] == "control"
@@ -101,7 +103,7 @@ def test_a_test_is_one_line_of_a_terminal(width: int, shown: str) -> None:
         "log10_p_t": -5.2,
         "log10_p_exact": -8.3,
         "headline_log10_p": -25.0,
-        "next_example": {"log10_p": -25.3},
+        "neighbours": {"log10_p": -25.3},
     }
     name = "sample_multiple_choice"
     spec = RunSpec(
@@ -134,7 +136,7 @@ def test_scores_are_computed_again_from_the_examples(harness: Any) -> None:
     (run,) = Path("results/contamination").iterdir()
     assert harness("score", str(run)).code == 0
     after = json.loads(harness("contamination", "report", "--json").out)
-    for key in ("headline_log10_p", "shard_scores", "next_example"):
+    for key in ("headline_log10_p", "shard_scores", "neighbours"):
         assert before["models"][0]["tests"][0][key] == after["models"][0]["tests"][0][key]
 
 
@@ -149,12 +151,12 @@ def test_files_of_the_same_rows_are_re_tests(harness: Any, folder: Path, file: P
     assert family["log10_fisher"] is None
 
 
-@pytest.mark.parametrize(("log10_p_next", "advised"), [(-0.5, True), (-13.0, False)])
-def test_more_shuffles_are_advised_only_where_they_may_change_the_verdict(log10_p_next: float, advised: bool) -> None:
+@pytest.mark.parametrize(("log10_p_pairs", "advised"), [(-0.5, True), (-13.0, False)])
+def test_more_shuffles_are_advised_only_where_they_may_change_the_verdict(log10_p_pairs: float, advised: bool) -> None:
     shards = [{"canonical": 7.5, "shuffled": [float(one) for one in range(1, 10)]}] * 8  # exact p: 8e-04 to 0.09
     found = {
         "headline_log10_p": -3.0, "n_used": 40, "r": 8, "shuffles": 9, "shard_scores": shards,
-        "next_example": {"log10_p": log10_p_next},
+        "neighbours": {"log10_p": log10_p_pairs},
     }  # fmt: skip
     spec = RunSpec(
         suite="s", scenario=Component(name="file"), adapter=Component(name="a"), metrics=(Component(name="m"),),
@@ -212,7 +214,7 @@ def test_a_failed_test_has_a_row_and_its_reason(harness: Any) -> None:
     shown = harness("contamination", "report", "failing").out
     assert "fake:0: 2 failed tests\n" in shown
     rows = [line.split() for line in shown.splitlines() if line.rstrip().endswith("failed")]
-    assert [(row[:-7], row[-1]) for row in rows] == [
+    assert [(row[:-6], row[-1]) for row in rows] == [
         (["examples.jsonl"], "failed"), (["c", "examples.jsonl"], "failed")
     ]  # fmt: skip
     assert "examples.jsonl [0:20], examples.jsonl [20:40] failed: the model does not say" in shown

@@ -375,7 +375,8 @@ def test_a_finding_concerns_runs_on_the_data_of_its_re_tests() -> None:
         (4, {}, False),  # from 0.3 to 0.9
         (9, {}, False),  # from 1e-08 to 9e-08
         (7, {"next_example": {"log10_p": -13.0}}, False),  # the other test decides
-        (7, {"next_example": {"log10_p": -0.1}}, True),
+        (7, {"neighbours": {"log10_p": -13.0}}, False),
+        (7, {"neighbours": {"log10_p": -0.1}}, True),
         (7, {"exchangeable": False}, False),
         (7, {"role": "control"}, False),
         (9, {"alpha": 3e-8}, True),

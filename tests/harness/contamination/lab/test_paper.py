@@ -53,7 +53,7 @@ def test_each_suite_tests_what_its_exhibit_shows(paper: Paper) -> None:
     assert {run["adapter"].get("role") for run in suites["copies"]} == {None, "control"}
     assert {run["adapter"]["shards"] for run in suites["shards"]} == {2, 4, 5, 8, 10}  # 20 shards need 40 examples
     for name in ("shards", "shuffles"):
-        assert all(run["adapter"]["next_example"] is run["adapter"]["first_look"] is None for run in suites[name])
+        assert all(run["adapter"]["neighbours"] is run["adapter"]["first_look"] is None for run in suites[name])
         assert min(run["adapter"]["copies"] for run in suites[name]) == MANY
     assert list(paper.suites(["table2"], default_registry())) == []
     for name in EXHIBITS:  # each can be made before the models and tests of the next

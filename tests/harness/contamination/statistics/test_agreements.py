@@ -58,7 +58,7 @@ def by_words(text: str, tokens: int) -> str:
 
 def test_the_module_s_examples() -> None:
     text = "A baking pan"
-    alone = Stretch(2, (0, 1), (Boundary(1, (0, 1), 2),))
+    alone = Stretch(2, (0, 1), (Boundary(1, (0, 1)),))
     starts = token_starts(text, 32, by_words)
     assert starts == [0, 1, 3, 5, 8]
     rests = [[text[start:] for start in starts], ["B."]]

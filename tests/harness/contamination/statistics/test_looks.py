@@ -10,9 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.contamination.statistics.boundaries import Boundary, Stretch
-from harness.contamination.statistics.looks import combined_looks, look_log10_p
-from harness.contamination.statistics.relabelling import relabelling_test
+from harness.contamination.statistics.looks import combined_looks
 from harness.statistics.families import benjamini_hochberg, fisher, holm
 
 LOG10_P = st.floats(-50, 0)
@@ -75,17 +73,6 @@ def test_a_family_keeps_its_levels_even_if_other_sets_decide_who_gets_a_second_l
     for found in zip(*outcomes, strict=True):
         for level in (0.01, 0.05, 0.2, 0.5, 0.9):
             assert sum(10**log10_p <= level + 1e-12 for log10_p in found) <= level * grid**2 + 1e-6
-
-
-def test_a_look_is_both_tests_by_bonferroni() -> None:
-    rng = Random(1)
-    table = [[rng.gauss(1.0 if k == 0 else 0.0, 1.0) for k in range(6)] for _ in range(8)]
-    bets = Stretch(3, (0, 1, 2), (Boundary(0, (0, 1, 2), 3), Boundary(1, (1, 2), 2)))
-    best = [0.0, 0.0, 0.0, 9.0, 1.0, 2.0, 9.0, 1.0]
-    exact = relabelling_test(table).log10_p
-    assert look_log10_p(table, None, 0) == exact
-    assert look_log10_p(None, [(bets, best)], 0) == pytest.approx(-math.log10(6))
-    assert look_log10_p(table, [(bets, best)], 0) == pytest.approx(min(0, math.log10(2) + min(exact, -math.log10(6))))
 
 
 def test_what_is_no_p_value_is_refused() -> None:

@@ -164,6 +164,7 @@ def write_contamination(root: Path, make_run: Record) -> None:
             "log10_p_t": value + 1,
             "shard_scores": [{"canonical": -10.0 - n, "shuffled": [-12.5 - n, -11.0 - n]} for n in range(4)],
             "diagnostics": {"length_sort": {"p": 0.4, "p_holm": 0.8, "z": 0.2}},
+            "neighbours": {"log10_p": value},
             "next_example": {
                 "log10_p_rank": -3.0,
                 "log10_E": 2.0,

@@ -115,6 +115,7 @@
       ...(line.reason ? [] : [["All tests combined", probability(line.log10_p)], ["Corrected over its family (Holm)", probability(line.log10_p_holm)], ["Shards, exact", p("log10_p_exact")], ["Shards, exact on raw differences", p("log10_p_exact_raw")],
       ["Shards, certified bound", p("log10_p_certified")], ["Shards, t-test (Oren et al. 2023)", p("log10_p_t")], ["Permutation of the whole set", simple("p_permutation") === null ? null : number(f.p_permutation)],
       ["Smallest possible p", p("log10_p_floor")],
+      ["Neighbours", f.neighbours ? probability(f.neighbours.log10_p) : null],
       ["Next example", f.next_example ? probability(f.next_example.log10_p ?? f.next_example.log10_p_rank) : null], ["Next example, evidence (E-value)", f.next_example && typeof f.next_example.log10_E === "number" ? harness.power(f.next_example.log10_E) : null]]),
       ["Examples used", simple("n_used") === null ? null : count(f.n_used)], ["Tokens", simple("n_tokens") === null ? null : count(f.n_tokens)], ["Shards", Array.isArray(f.shard_scores) ? count(f.shard_scores.length) : simple("shards") === null ? null : count(f.shards)], ["Shuffles of each", simple("m") ?? simple("shuffles")]]));
     const scores = Array.isArray(f.shard_scores) ? f.shard_scores.filter((shard) => shard && Array.isArray(shard.shuffled)) : [];
