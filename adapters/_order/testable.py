@@ -16,6 +16,9 @@ from harness.contamination import Repaired, Stretch, bonferroni, count_orders, w
 NOTHING = "nothing"
 """``meta.asked`` of the stand-in for a data set that cannot be tested; the stand-in has no requests."""
 
+FEWEST_NEIGHBOURS = 4
+"""Fewest examples of a block whose orders all have scores of their own."""
+
 MOST_ROWS = 100
 """Largest number of examples to try when looking for one that suffices."""
 
@@ -73,6 +76,8 @@ def _smallest_alone(asked: Iterable[Adapted], enough: float) -> float:
             smallest -= sum(math.log10(len(boundary.candidates)) for boundary in boundaries)
         elif adapted.instance.meta["asked"] == NEIGHBOURS:
             groups = adapted.instance.meta["groups"]
+            if len(groups) < FEWEST_NEIGHBOURS:
+                continue
             texts = next((one.segments for one in adapted.requests if isinstance(one, SequenceRequest)), ())
             alike = count_orders(list(zip(groups, texts, strict=False)))
             smallest += math.log10(alike / count_orders(groups))

@@ -248,7 +248,7 @@ def _look_notes(looks: Mapping[str, Any], cost: Mapping[str, Any], *, every: boo
     """Yield what was spent on the first and the second look at a data set."""
     from harness.contamination.p_values import shown_p
 
-    first = f"first look p = {shown_p(looks['first_log10_p'])} (at {looks['share']:g} of the level)"
+    first = f"exact: first look p = {shown_p(looks['first_log10_p'])} (at {looks['share']:g} of its level)"
     if looks["second"]:
         more = looks.get("second_cost") or {}
         spent = f"{_tokens(cost)} requested, {_tokens(more)} of them for the second look"

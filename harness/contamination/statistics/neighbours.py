@@ -1,17 +1,17 @@
 """The neighbour test: do neighbouring examples follow one another in a likelier order than in all their other orders?
 
-Three examples in published order A B C, and the log-likelihood of the beginning of one after another::
+Four examples in published order A B C D. The model is asked how likely the beginning of each is after each other::
 
-    after A     B -20    C -35        order    sum of its two        less means    p
-    after B     A -31    C -30        A B C    -20 - 30 = -50        6             1/6
-    after C     A -32    B -26        A C B    -35 - 26 = -61        -3
-                                      B A C    -31 - 35 = -66        -6
-                                      B C A    -30 - 32 = -62        0
-                                      C A B    -32 - 20 = -52        6
-                                      C B A    -26 - 31 = -57        -3
+                 A      B      C      D         order      sum      without effects
+    after A           -20    -35    -33         A B C D    -79       9.6
+    after B    -31           -30    -38         B C D A    -94       6.6
+    after C    -32    -26           -29         C D B A    -84       6.5
+    after D    -35    -24    -36                …
+                                                A C B D    -99     -10.4        p = 1/24
 
-Some examples are likelier than others after anything, and some make all that follows likelier. Both is taken away
-(*less means*), so that only the fit of two examples is left. No new answer is needed for another order.
+Some examples are likelier than others after anything, and some make everything after them likelier. Without these
+effects of rows and columns, what is left is how well two examples fit each other. The answers for one order are the
+answers for every other order, too, so the null distribution is known without asking more.
 """
 
 from __future__ import annotations

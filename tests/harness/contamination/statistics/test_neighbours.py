@@ -32,13 +32,13 @@ def random_scores(n: int, seed: int) -> np.ndarray:
 
 
 def test_the_module_s_example() -> None:
-    rows = [
-        [0.0, -20.0, -35.0, -33.0],
-        [-31.0, 0.0, -30.0, -38.0],
-        [-32.0, -26.0, 0.0, -29.0],
-        [-35.0, -24.0, -36.0, 0],
-    ]
-    assert 10 ** neighbour_test([scored(np.array(rows))]).log10_p == pytest.approx(1 / 24)
+    table = np.array([[0.0, -20, -35, -33], [-31, 0, -30, -38], [-32, -26, 0, -29], [-35, -24, -36, 0]])
+    by_sum = ["ABCD", "BCDA", "CDBA", "CDAB", "DABC"]  # from the module's table, and two more
+    for rank, order in enumerate(by_sum, start=1):
+        block = scored(table, tuple("ABCD".index(letter) for letter in order))
+        assert 10 ** neighbour_test([block]).log10_p == pytest.approx(rank / 24)
+    worst = scored(table, (0, 2, 1, 3))
+    assert neighbour_test([worst]).log10_p == pytest.approx(0.0)
 
 
 @pytest.mark.parametrize("n", [4, 5, 6])
