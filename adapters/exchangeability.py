@@ -7,10 +7,9 @@ from itertools import chain
 
 from pydantic import Field
 
-from adapters._order.boundaries import NextExampleSettings, describe
-from adapters._order.evidence import Evidence, likelihoods, next_examples
+from adapters._order.evidence import likelihoods
 from adapters._order.looks import Answers, FirstLook, in_looks
-from adapters._order.neighbours import NeighbourSettings, ask_neighbours, head_tokens
+from adapters._order.neighbours import NeighbourSettings, ask_neighbours, describe
 from adapters._order.published_order import OrderSettings, PublishedOrder, read_order
 from adapters._order.shards import ask_shards, shards_of, with_description
 from adapters._order.testable import unless_untestable
@@ -31,9 +30,9 @@ from harness.contamination import ORDER_TEST
 class Exchangeability(Adapter):
     """The data set's examples in published order and in shuffled ones, in shards of about ten examples.
 
-    There is one stand-in instance for each shard, whose requests are its orders, the published one first, and one for
-    each block of neighbours, whose requests are its pairs of examples. Each example is tokenized once, by itself, so
-    that all orders of a shard have the same tokens. The metric ``contamination`` reads the answers.
+    Each shard has a stand-in instance, whose requests are the shard's orders, the published one first. Each block of
+    neighbours has one too, whose requests are the ordered pairs of its examples. Each example is tokenized once, by
+    itself, so that all orders of a shard have the same tokens. The metric ``contamination`` reads the answers.
     """
 
     asks = frozenset({"score"})
@@ -46,16 +45,13 @@ class Exchangeability(Adapter):
         """Number of shards; null: a tenth of the examples, between 8 and 200, or more if shards would be very long."""
 
         shuffles: int = Field(default=25, ge=1)
-        """Number of shuffled orders of each shard, where a second look is needed."""
+        """Number of shuffled orders of each shard; with two looks, of both together."""
 
         first_look: FirstLook | None = FirstLook()
-        """A first look with fewer orders; null to ask for all at once. It is not used where it would ask for all."""
+        """Settings of a first look with fewer orders; null for a single look. Ignored if it has no fewer orders."""
 
         neighbours: NeighbourSettings | None = NeighbourSettings()
         """Settings of the neighbour test; null to leave it out."""
-
-        next_example: NextExampleSettings | None = None
-        """Settings of the next-example test; null to leave it out."""
 
         simple: SimpleSettings | None = None
         """Settings of the simple permutation test of the whole data set; null to leave it out."""
@@ -70,7 +66,6 @@ class Exchangeability(Adapter):
         return None if look is None or self.params.shuffles <= look.shuffles else look
 
     def _forget(self) -> None:
-        self._evidence = Evidence(self.params.next_example or NextExampleSettings())
         self._simple = SimpleTest(self.params.simple or SimpleSettings())
         self._answers = Answers()
 
@@ -92,16 +87,13 @@ class Exchangeability(Adapter):
         def shards(of: PublishedOrder) -> Iterator[Adapted]:
             return ask_shards(of, shards_of(of, params.shards), params.shuffles, seed, trial)
 
-        def neighbours(of: PublishedOrder) -> Iterator[Adapted]:
+        def pairs(of: PublishedOrder) -> Iterator[Adapted]:
             return iter(()) if params.neighbours is None else ask_neighbours(of, params.neighbours, trial)
 
         def tests(of: PublishedOrder) -> list[tuple[Iterator[Adapted], float]]:
             asked = [(shards(of), 1.0 if look is None else 1 - look.share)]
             if params.neighbours is not None:
-                asked.append((neighbours(of), 1.0))
-            if params.next_example is not None:
-                following = next_examples(of, params.next_example, Evidence(params.next_example), seed, trial)
-                asked.append((following, 1.0))
+                asked.append((pairs(of), 1.0))
             return asked
 
         if untestable := list(unless_untestable(order, tests, params.level, trial)):
@@ -112,18 +104,15 @@ class Exchangeability(Adapter):
         description = {
             **order.description,
             "shards": {"r": len(bounds), "k_min": min(sizes), "k_max": max(sizes), "shuffles": params.shuffles},
-            "neighbours": params.neighbours and {"head": head_tokens(order, params.neighbours)},
-            "next_example": params.next_example and describe(order, params.next_example),
+            "neighbours": params.neighbours and describe(order, params.neighbours),
             "first_look": look and look.model_dump(),
         }
 
         asked = (
-            chain(neighbours(order), shards(order))
+            chain(pairs(order), shards(order))
             if look is None
-            else in_looks(lambda: shards(order), neighbours(order), look, self._answers)
+            else in_looks(lambda: shards(order), pairs(order), look, self._answers)
         )
-        if params.next_example is not None:
-            asked = chain(asked, next_examples(order, params.next_example, self._evidence, seed, trial))
         if params.simple is not None:
             asked = chain(asked, ask_whole(order, params.simple, self._simple, seed, trial))
         for number, adapted in enumerate(asked):
@@ -132,7 +121,6 @@ class Exchangeability(Adapter):
     def predict(self, adapted: Adapted, responses: Sequence[Response]) -> Prediction:
         """Check the log-likelihoods, which the metric reads, and predict nothing."""
         scores = likelihoods(adapted, responses)
-        self._evidence.add(adapted, scores)
         self._answers.add(adapted, scores)
         if adapted.instance.meta["asked"] == WHOLE:
             self._simple.add(scores)

@@ -41,11 +41,11 @@ from harness.contamination import (
 class Contamination(RunMetric):
     """−log10 of a combined p-value: the evidence that the model depends on the published order of the data set.
 
-    Exact tests, combined by Bonferroni: the relabelling test on the shards' log-likelihoods (normal scores), the
-    neighbour test on those of pairs of examples, and, where it was asked for, the next-example test (ranks; where that
-    test stops early, its evidence). The null hypothesis is that the model does not depend on the published order, given
-    the examples; ``contamination_…`` are −log10 p of each test, the published t-test among them, and
-    ``contamination_evidence`` is log10 of the e-value. Values start at 0; higher is stronger
+    Of models that give log-probabilities, two exact tests are combined by Bonferroni: the relabelling test (normal
+    scores of the shards' log-likelihoods) and the neighbour test (log-likelihoods of pairs of examples). The
+    next-example test stands alone (ranks; if it stops early, its evidence). The null hypothesis is that the model does
+    not depend on the published order, given the examples; ``contamination_…`` are −log10 p of each test, the published
+    t-test among them, and ``contamination_evidence`` is log10 of the e-value. Values start at 0; higher is stronger
     evidence, and neither is better for the model. A test that detects nothing shows nothing. If the order cannot be
     tested, because there are too few examples or it is not exchangeable, there is no value, and the details say why.
     docs/contamination.md explains how the tests work and what they assume.
@@ -65,6 +65,7 @@ class Contamination(RunMetric):
         self._parts: dict[int, list[tuple[Stretch, list[float]] | None]] = {}
         self._whole: dict[int, tuple[Mapping[str, Any], list[float]]] = {}
         self._cost, self._more = _Cost(), _Cost()
+        self._known: dict[str, Any] | None = None
 
     def add(self, example: Example) -> None:
         """Take the answers of one stand-in instance of a test of the published order.
@@ -72,6 +73,7 @@ class Contamination(RunMetric):
         Raises:
             MetricError: It comes from another adapter, or a log-probability is missing.
         """
+        self._known = None
         meta = example.instance.meta
         asked = meta.get("asked")
         if asked not in ("shard", "neighbours", "next_example", "whole", "nothing"):
@@ -129,7 +131,12 @@ class Contamination(RunMetric):
         return self._result() or {}
 
     def _result(self) -> dict[str, Any] | None:
-        """Return all results as JSON values; None if a part is missing."""
+        """Return all results as JSON values, computed once; None if a part is missing."""
+        if self._known is None:
+            self._known = self._computed()
+        return self._known
+
+    def _computed(self) -> dict[str, Any] | None:
         if self._data is None:
             return None
         data = dict(self._data)
@@ -159,7 +166,7 @@ class Contamination(RunMetric):
         twice = bool(self._more.requests)
         if (
             (layout is not None and len(shards) < layout["r"])
-            or (pairs is not None and sum(len(block.groups) for block in blocks) < data["n_used"])
+            or (pairs is not None and len(blocks) < pairs["blocks"])
             or (settings is not None and not stretches)
             or (settings is not None and not settings["stop"] and len(stretches) < settings["stretches"])
             or (twice and not all(len(scores.all) == 1 + layout["shuffles"] for scores in shards))
@@ -182,7 +189,7 @@ class Contamination(RunMetric):
                 }
                 log10_p = combined_looks(first, log10_p if twice else None, first_look["share"], first_look["open"])
             p_values.append(log10_p)
-        if pairs is not None:
+        if blocks and pairs is not None:
             result["neighbours"] = _neighbours(blocks, pairs)
             p_values.append(result["neighbours"]["log10_p"])
         if settings is not None:
@@ -203,7 +210,7 @@ class Contamination(RunMetric):
 
 @dataclass(slots=True)
 class _Scores:
-    """The scores of one shard, by look; without looks they are all the first one's."""
+    """The scores of one shard, by look; if there is only one look, all are in ``first``."""
 
     first: list[float] = field(default_factory=list)
     second: list[float] = field(default_factory=list)
@@ -263,7 +270,6 @@ def _neighbours(blocks: Sequence[Neighbours], settings: Mapping[str, Any]) -> di
     found = neighbour_test(blocks)
     return {
         **settings,
-        "blocks": len(blocks),
         "largest_block": max(len(block.groups) for block in blocks),
         "z": found.z,
         "log10_p": found.log10_p,

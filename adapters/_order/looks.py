@@ -1,10 +1,11 @@
-"""Asking for shuffled orders in two looks: few of every data set, and more only where the answer is open."""
+"""Ask about shuffled orders in two looks: a few for every data set, and more only where the result is unclear."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -18,7 +19,7 @@ SECOND = "more"
 
 
 class FirstLook(BaseModel):
-    """A first look at a data set, which has a fixed share of the relabelling test's level."""
+    """A first look at a data set; it gets a fixed share of the relabelling test's level."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -26,13 +27,13 @@ class FirstLook(BaseModel):
     """Number of shuffled orders of each shard in the first look."""
 
     share: float = Field(default=0.2, gt=0, lt=1)
-    """The share of the level that it has: its p-value is divided by it."""
+    """The first look's share of the level; its p-value is divided by this."""
 
     clear: float = Field(default=1e-4, gt=0, lt=1)
-    """No second look if the p-value of all tests together is at most this after the first look."""
+    """Skip the second look if the relabelling and neighbour tests together have a p-value of at most this."""
 
     open: float = Field(default=0.2, gt=0, le=1)
-    """No second look if the first look's p-value is above this."""
+    """Skip the second look if the first look's p-value, before division, is above this."""
 
     def asks_again(self, log10_p: float, neighbours: float | None) -> bool:
         """Return True if a second look is called for.
@@ -46,7 +47,7 @@ class FirstLook(BaseModel):
 
 
 class Answers:
-    """The answers to a first look, and to the neighbour test."""
+    """Collects the answers to the first look and to the neighbour test."""
 
     def __init__(self) -> None:
         self._expected = 0
@@ -76,16 +77,16 @@ class Answers:
 def in_looks(
     shards: Callable[[], Iterator[Adapted]], neighbours: Iterator[Adapted], look: FirstLook, answers: Answers
 ) -> Iterator[Adapted]:
-    """Yield the first look's stand-ins and those of the neighbour test, then those of a second look where it is needed.
+    """Yield the stand-ins of the neighbour test and of the first look, then those of a second look if one is needed.
 
     Args:
-        shards: Makes the stand-ins of the shards with all their requests, the same ones each time.
+        shards: Returns the shards' stand-ins with all their requests; each call gives the same ones.
         neighbours: The stand-ins of the neighbour test.
         look: The first look.
         answers: Receives the answers; they are awaited before a second look.
     """
     held: Adapted | None = None
-    for adapted in (*neighbours, *(_part(shard, 1, slice(1 + look.shuffles)) for shard in shards())):
+    for adapted in chain(neighbours, (_part(shard, 1, slice(1 + look.shuffles)) for shard in shards())):
         if held is not None:
             yield held
         answers.expect()

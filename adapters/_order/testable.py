@@ -17,13 +17,13 @@ NOTHING = "nothing"
 """``meta.asked`` of the stand-in for a data set that cannot be tested; the stand-in has no requests."""
 
 FEWEST_NEIGHBOURS = 4
-"""Fewest examples of a block whose orders all have scores of their own."""
+"""Size of the smallest block that can help to reject: in smaller ones, different orders always tie."""
 
 MOST_ROWS = 100
 """Largest number of examples to try when looking for one that suffices."""
 
 Tests = Callable[[PublishedOrder], Sequence[tuple[Iterable[Adapted], float]]]
-"""What each of the combined tests would ask about a data set, and the share of its level that is left in the end."""
+"""For each of the combined tests: what it would ask about a data set, and its last look's share of its level."""
 
 
 def unless_untestable(order: PublishedOrder, tests: Tests, level: float, trial: int) -> Iterator[Adapted]:
@@ -68,7 +68,7 @@ def _smallest(tests: Sequence[tuple[Iterable[Adapted], float]], enough: float) -
 
 
 def _smallest_alone(asked: Iterable[Adapted], enough: float) -> float:
-    """Return it for one test: the published order is the best in every shard or block, or at every boundary."""
+    """Return it for one test; it is reached if the published order is best in every shard or block, or boundary."""
     smallest = 0.0
     for adapted in asked:
         if adapted.instance.meta["asked"] == STRETCH:

@@ -108,9 +108,6 @@ contamination_command.add_command(unseal_command)
     help="Also run the simple permutation test, with at most this many orders of the whole data set.",
 )
 @click.option(
-    "--stop", is_flag=True, help="Also run the next-example test; stop it as soon as its evidence reaches alpha."
-)
-@click.option(
     "--prefill",
     help='Instruction for a model that only answers messages, such as "Continue the file."; the text then begins its '
     "answer.",
@@ -143,7 +140,6 @@ def test_command(
     shards: int | None,
     shuffles: int | None,
     permutations: int | None,
-    stop: bool,
     prefill: str | None,
     prices: Path | None,
     max_examples: int,
@@ -175,13 +171,11 @@ def test_command(
 
     settings: dict[str, Any] = {"render": render, "max_examples": max_examples, **_repairs(repairs)}
     # A tenth of the level leaves room for corrections over several data sets.
-    generated = {**settings, "alpha": alpha if stop else alpha / 10} | ({} if prefill is None else {"prefill": prefill})
+    generated = {**settings, "alpha": alpha / 10} | ({} if prefill is None else {"prefill": prefill})
     settings |= {"shuffles": shuffles, "first_look": None} if shuffles is not None else {}
     settings |= {"shards": shards} if shards is not None else {}
     settings |= {"context": context} if context is not None else {}
     settings |= {"simple": {"most": permutations}} if permutations is not None else {}
-    # The headline is three times the smallest of three p-values.
-    settings |= {"next_example": {"stop": True, "alpha": alpha / 3}} if stop else {}
     generating = only_generating((*models, *control_models), plugins)
     if len(generating) == len({*models, *control_models}):
         refuse_scoring_options(

@@ -32,7 +32,7 @@ _IN_TABLE = {
 
 
 _PARTS = {"neighbours": "pairs", "next_example": "next"}
-"""Parts of a test that only some methods have, and their columns."""
+"""Tests that only some runs include, and their columns."""
 
 _HINT = ". See `harness contamination diagnose`"
 
@@ -44,15 +44,16 @@ def show_report(report: Report, console: Console) -> None:
     if not any(family.tests for family in report.families):
         return
     console.print(
-        "exact: relabelling of shuffled shards; pairs: neighbours in published order against their other orders; "
-        "next: which example follows; p: all of these, by Bonferroni. Holm, BH and BY: p corrected for the tests that "
-        "count in the table: all but controls (c) and re-tests (r), which repeat the order of an earlier test. "
-        "depends: on the published order, at the level after Holm. in doubt: a control depends on its order too, so "
-        "nothing is claimed. not testable: there are too few examples for any p-value below the level, or the text "
-        "alone shows that the order is not exchangeable; no model was asked. A dependence on the published order does "
-        "not show how much a score gained by it. If no dependence is found, that shows nothing. computed: tokens that "
-        "the model computed, so not those of answers from the response cache or of prefixes that it had already read "
-        "for another request.",
+        "t test: the published sharded test; exact: the published order of each shard against shuffled ones; pairs: "
+        "the published order of neighbours against their other orders; next: which example follows; p: these tests "
+        "combined by Bonferroni, without the t test. Holm, BH and BY: p corrected for the tests that count in the "
+        "table: all but controls (c) and re-tests (r), which repeat the order of an earlier test. depends: on the "
+        "published order, at the level after Holm. in doubt: a control depends on its order too, so nothing is "
+        "claimed. not testable: there are too few examples for any p-value below the level, or the text alone shows "
+        "that the order is not exchangeable; no model was asked. A dependence on the published order does not show "
+        "how much a score gained by it. If no dependence is found, that shows nothing. computed: tokens that the "
+        "model computed, so not those of answers from the response cache or of prefixes that it had already read for "
+        "another request.",
         style="dim",
     )
 
@@ -248,13 +249,13 @@ def _look_notes(looks: Mapping[str, Any], cost: Mapping[str, Any], *, every: boo
     """Yield what was spent on the first and the second look at a data set."""
     from harness.contamination.p_values import shown_p
 
-    first = f"exact: first look p = {shown_p(looks['first_log10_p'])} (at {looks['share']:g} of its level)"
+    first = f"exact: first look p = {shown_p(looks['first_log10_p'])} (with {looks['share']:g} of this test's level)"
     if looks["second"]:
         more = looks.get("second_cost") or {}
-        spent = f"{_tokens(cost)} requested, {_tokens(more)} of them for the second look"
+        spent = f"{_tokens(cost)} requested in all, {_tokens(more)} for the second look"
         yield f"{first}, second look p = {shown_p(looks.get('second_log10_p'))}: {spent}"
     elif every:
-        yield f"{first}, no second look needed: {_tokens(cost)} requested"
+        yield f"{first}, no second look needed; {_tokens(cost)} requested in all"
 
 
 def _tokens(cost: Mapping[str, Any]) -> str:

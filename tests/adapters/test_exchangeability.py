@@ -168,22 +168,34 @@ def test_ids_that_are_held_in_place_are_segments_of_their_own() -> None:
 
 def test_blocks_keep_their_places() -> None:
     data = [example(number, meta={"topic": "abc"[number % 3]}) for number in range(24)]
-    params = Exchangeability.Params(
-        next_example=NextExample.Params(candidates=3), repairs=({"blocks": "topic"},), shards=2
-    )
-    adapter = Exchangeability(params)
+    adapter = Exchangeability(Exchangeability.Params(repairs=({"blocks": "topic"},), shards=2))
+    kinds = set()
     for one in adapter.adapt(data, (), Letters(), trial=0, seed=0):
+        kinds.add(one.instance.meta["asked"])
         if one.instance.meta["asked"] == "shard":
             for request in sequences(one):
                 assert [place % 3 for place in request.order] == [place % 3 for place in sorted(request.order)]
-        elif one.instance.meta["asked"] == "neighbours":
+        else:
             start, stop = one.instance.meta["start"], one.instance.meta["stop"]
             topics = [place % 3 for place in range(start, stop)]
             assert len({*zip(one.instance.meta["groups"], topics, strict=True)}) == 3  # a group for each topic
-            assert stop - start == 12  # larger than without topics, since fewer orders are possible
-        else:
-            bets = one.instance.meta["bets"]
-            assert all(len(candidates) <= 8 for _, candidates, *_ in bets["boundaries"])
+            assert (start, stop) in ((0, 12), (12, 24))  # 4!³ orders; 13 examples would have 5! 4!²
+    assert kinds == {"shard", "neighbours"}
+
+
+def test_candidates_for_the_next_example_share_its_topic() -> None:
+    data = [example(number, meta={"topic": "abc"[number % 3]}) for number in range(24)]
+    adapter = NextExample(NextExample.Params(candidates=3, repairs=({"blocks": "topic"},)))
+    for one in adapter.adapt(data, (), Letters(), trial=0, seed=0):
+        requests = list(sequences(one))
+        names = {instance.published + "\n": number for number, instance in enumerate(data)}
+        bets = one.instance.meta["bets"]
+        rest = iter(requests[len(bets["neutral"]) :])
+        for _, candidates in bets["boundaries"]:
+            asked_about = [
+                names[request.segments[request.order[-1]]] for request in itertools.islice(rest, len(candidates))
+            ]
+            assert len({number % 3 for number in asked_about}) == 1
 
 
 def test_blocks_need_a_key_that_there_is() -> None:
@@ -215,7 +227,6 @@ def test_data_without_an_order_are_refused(instances: list[Instance], message: s
         (Letters(), {"shards": 30}, "shards can be 1 to 20"),
         (Letters(), {"rows": "30:50"}, "only 40 examples"),
         (Letters(), {"repairs": ("strip_ids", "permute_under_ids")}, "either strip_ids or permute_under_ids"),
-        (Letters(window=20), {"next_example": {"head": 20}}, "no room"),
         (Letters(window=20), {"neighbours": {"head": 20}}, "no room"),
     ],
 )
@@ -261,7 +272,7 @@ def test_boundaries(count: int, stretch: int, candidates: int | None, window: in
             assert len(group) >= 2
             heads = [request.segments[request.order[-1]] for request in group]
             before = [group[0].segments[index] for index in group[0].order[:-1]]
-            # The context is what stands before, and the candidates are among what is left of the stretch.
+            # The context is the examples just before, and the candidates are among those that remain in the stretch.
             assert before == list(order.contents[boundary.position - len(before) : boundary.position])
             assert heads[0] == order.contents[boundary.position]
             assert set(heads) <= set(order.contents[boundary.position : meta["stop"]])
@@ -295,7 +306,7 @@ def test_candidates_and_neutral_contexts_are_chosen_without_looking_at_the_order
         exchanged[position], exchanged[other] = texts[other], texts[position]
         there, same = sets(exchanged)
         assert same == neutral
-        # Either the two compete, and the set is the same, or they never meet.
+        # Either both are candidates, and the set stays the same, or they are never candidates together.
         assert here == there or not here & there
 
 
@@ -389,7 +400,7 @@ def test_a_first_look_without_any_sign_is_the_only_one() -> None:
 
 
 def test_neighbours_alone_may_be_clear() -> None:
-    """Pairs in published order are likelier, orders of whole shards are not: more of these would show nothing."""
+    """If pairs alone show the order clearly, there is no second look at the shards."""
 
     def likes_pairs(request: SequenceRequest) -> float:
         return likes_nothing(request) if request.scored is None else likes_the_published_order(request)
@@ -406,12 +417,49 @@ def test_every_example_is_asked_about_after_each_of_its_neighbours(count: int, w
     read: list[str] = []
     for adapted in ask_neighbours(order, NeighbourSettings(), 0):
         texts = order.contents[adapted.instance.meta["start"] : adapted.instance.meta["stop"]]
-        assert 4 <= len(texts) <= 8
+        assert len(texts) == 8 or adapted.instance.meta["stop"] == count
         asked_about = [tuple(request.segments[place] for place in request.order) for request in sequences(adapted)]
         assert asked_about == list(itertools.permutations(texts, 2))
         assert all(one.max_scored_tokens == min(64, window // 2) for one in sequences(adapted))
         read += texts
-    assert tuple(read) == order.contents
+    assert tuple(read) == order.contents[: count if count % 8 != 1 else count - 1]  # one alone has no order
+
+
+def test_numbers_that_are_held_in_place_are_not_part_of_a_pair() -> None:
+    data = [example(number, f"{number + 1}. {WORDS[number * 5 % 12]} {number * 37 % 101}") for number in range(24)]
+    adapter = Exchangeability(Exchangeability.Params(repairs=("permute_under_ids",)))
+    found = [
+        request
+        for one in adapter.adapt(data, (), Letters(), trial=0, seed=0)
+        if one.instance.meta["asked"] == "neighbours"
+        for request in sequences(one)
+    ]
+    assert len(found) == 3 * 56
+    assert not any(re.match(r"\d+\.", request.segments[place]) for request in found for place in request.order)
+
+
+def test_a_beginning_that_all_examples_share_lengthens_the_head() -> None:
+    plain, shared = (
+        an_order(16, 400, [f"{start}{number} {'x' * 90}" for number in range(16)]) for start in ("", "a" * 40)
+    )
+    heads = [next(iter(ask_neighbours(order, NeighbourSettings(), 0))).requests[0] for order in (plain, shared)]
+    assert [request.max_scored_tokens for request in heads if isinstance(request, SequenceRequest)] == [64, 104]
+    short = an_order(16, 100, [f"{'a' * 40}{number}" for number in range(16)])
+    assert all(
+        request.max_scored_tokens == 50
+        for one in ask_neighbours(short, NeighbourSettings(), 0)
+        for request in sequences(one)
+    )
+
+
+def test_a_block_with_one_order_is_not_asked_about() -> None:
+    data = [example(number, meta={"topic": f"{number % 20}"}) for number in range(40)]
+    adapter = Exchangeability(Exchangeability.Params(repairs=({"blocks": "topic"},), shards=1, level=0.9))
+    found = list(adapter.adapt(data, (), Letters(), trial=0, seed=0))
+    described = found[0].instance.meta["data"]["neighbours"]
+    asked_about = [one for one in found if one.instance.meta["asked"] == "neighbours"]
+    assert len(asked_about) == described["blocks"]
+    assert all(len({*one.instance.meta["groups"]}) < len(one.instance.meta["groups"]) for one in asked_about)
 
 
 def test_pairs_of_equal_examples_are_one_question() -> None:
@@ -488,6 +536,18 @@ def test_of_too_few_examples_no_model_is_asked() -> None:
     first = next(iter(adapter.adapt([example(number) for number in range(needed)], (), Letters(), trial=0, seed=0)))
     assert first.requests
     assert "testable" not in first.instance.meta["data"]
+
+
+@pytest.mark.parametrize(
+    ("texts", "smallest"),
+    [("abcde", "0.017"), ("aabcd", "0.033"), ("aaabb", "0.2"), ("abc", "0.")],  # 1/120, 2/120, 12/120, of two tests
+)
+def test_the_smallest_p_value_that_neighbours_can_give(texts: str, smallest: str) -> None:
+    adapter = Exchangeability(Exchangeability.Params(shards=1, shuffles=1, first_look=None, level=1e-4))
+    data = [example(number, text) for number, text in enumerate(texts)]
+    (only,) = adapter.adapt(data, (), Letters(), trial=0, seed=0)
+    expected = "1" if len(texts) < 4 else smallest
+    assert f"(the smallest is {expected})" in only.instance.meta["data"]["not_testable"]
 
 
 def test_more_examples_may_not_help() -> None:

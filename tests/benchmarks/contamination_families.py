@@ -10,7 +10,7 @@ look, which then sees the same scores. In ``noise``, the two tests use different
 The null sets are dealt at random into families of 57 files of a benchmark and of 14, 4 and 1 data sets, and again until
 there are enough families of each size; no family has a set twice. Standard errors come from ten batches of sets.
 The diagnostics of the texts are left out, since each order is drawn at random. To save time, null distributions have
-512 steps a standard deviation, the fewest that the tests use, and are cached. A set takes 0.3 s.
+512 steps per standard deviation, the fewest that the tests use, and are cached. A set takes about 0.3 s.
 """
 
 from __future__ import annotations

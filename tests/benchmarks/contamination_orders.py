@@ -1,9 +1,8 @@
 """How often do the tests reject when a real model is asked about orders drawn at random? Prints shares and errors.
 
 The examples of a file are shuffled again and again, and each order is tested as if it were the published one, from the
-file to the metric. Whatever the model was trained on, it knows no drawn order, so p-values of at most 0.05 come up in a
-share of at most 0.05. Without ``--shuffles``, the tests have their defaults, with
-two looks.
+file to the metric. Whatever the model was trained on, it does not know an order that was just drawn, so at most 5 % of
+p-values should be 0.05 or less. Without ``--shuffles``, the tests have their default settings, with two looks.
 
     python tests/benchmarks/contamination_orders.py MODELS/lab3 FILE [FILE ...] [--orders 1000] [--examples 40]
 

@@ -70,7 +70,7 @@ def next_example_nulls(nulls: int, seed: int, boundaries: int = 90) -> Iterator[
 
 
 def neighbours_log10_p(nulls: int, seed: int, blocks: int = 3, size: int = 8) -> Iterator[float]:
-    """Yield log10 p of the neighbour test for random orders; left-skew scores, some examples likelier."""
+    """Yield log10 p of the neighbour test for random orders; left-skewed scores, and some examples likelier."""
     rng = np.random.default_rng(seed)
     for _ in range(nulls):
         scores = 10 * rng.normal(size=(blocks, 1, size)) - np.exp(rng.normal(size=(blocks, size, size)))

@@ -45,7 +45,7 @@ def shard(number: int, scores: Sequence[float], **data: Any) -> Example:
 
 
 def layout(r: int, m: int, **data: Any) -> dict[str, Any]:
-    return {"shards": {"r": r, "k_min": 5, "k_max": 5, "shuffles": m}, "next_example": None, **data}
+    return {"shards": {"r": r, "k_min": 5, "k_max": 5, "shuffles": m}, **data}
 
 
 def sharded(table: Sequence[Sequence[float]], **data: Any) -> Contamination:
@@ -163,35 +163,21 @@ def test_next_example_keeps_its_level() -> None:
     assert sum(log10_p <= math.log10(0.6) for log10_p in found) >= 10  # it rejects as often as it may, not never
 
 
-def test_two_tests_are_corrected_for_two() -> None:
-    metric = Contamination()
-    rng = Random(0)
-    bets, scores = stretch(0, rng, 0.0)
-    table = noise(8, 25, bonus=50)
-    settings = {"stop": False, "alpha": 0.001, "stretches": 1}
-    for number, row in enumerate(table):
-        metric.add(shard(number, row, **layout(8, 25) | {"next_example": settings}))
-    assert metric.details() == {}  # the other test is to come
-    meta = {"asked": "next_example", "number": 0, "bets": bets.as_json()}
-    metric.add(Example(Instance("next", "", meta=meta), (), tuple(Response(logprobs=(score,)) for score in scores)))
-    details = metric.details()
-    assert details["headline_log10_p"] == pytest.approx(details["log10_p_exact"] + math.log10(2))
-
-
 def block(number: int, scores: Sequence[float], groups: Sequence[int], **data: Any) -> Example:
     meta: dict[str, Any] = {"asked": "neighbours", "number": number, "groups": list(groups)}
     if data:
-        meta["data"] = {**DATA, "neighbours": {"head": 64}, **data}
+        meta["data"] = {**DATA, "neighbours": {"head": 64, "blocks": 1}, **data}
     return Example(Instance(f"b-{number}", "", meta=meta), (), tuple(Response(logprobs=(one,)) for one in scores))
 
 
 def neighbours(bonus: float, blocks: int = 3, size: int = 6, missing: int = 0) -> dict[str, Any]:
-    """Return what is found where each example is likelier after the one before it, by a bonus in nats."""
+    """Return the details if each example is likelier after the one before it, by a bonus in nats."""
     metric, rng = Contamination(), Random(0)
     for number in range(blocks - missing):
         pairs = [(one, other) for one in range(size) for other in range(size) if one != other]
         scores = [rng.gauss(-30, 1) + (bonus if other == one + 1 else 0) for one, other in pairs]
-        metric.add(block(number, scores, [0] * size, **({"n_used": blocks * size} if number == 0 else {})))
+        first = {"neighbours": {"head": 64, "blocks": blocks}} if number == 0 else {}
+        metric.add(block(number, scores, [0] * size, **first))
     return dict(metric.details())
 
 
@@ -205,10 +191,10 @@ def test_neighbours_that_fit_are_found() -> None:
     assert neighbours(20.0, missing=1) == {}
 
 
-def test_a_first_look_takes_nothing_of_the_neighbours_level() -> None:
+def test_a_first_look_uses_none_of_the_neighbour_tests_level() -> None:
     metric, rng = Contamination(), Random(0)
     look = {"shuffles": 5, "share": 0.2, "clear": 1e-4, "open": 0.2}
-    data = {**layout(8, 25, first_look=look), "neighbours": {"head": 64}, "n_used": 6}
+    data = {**layout(8, 25, first_look=look), "neighbours": {"head": 64, "blocks": 1}, "n_used": 6}
     for number, scores in enumerate(noise(8, 5)):
         one = shard(number, scores, **(data if number == 0 else {}))
         metric.add(replace(one, instance=one.instance.replace(meta={**one.instance.meta, "look": 1})))

@@ -75,7 +75,8 @@ def table_1(tests: Sequence[SliceResult], permutations: int, examples: str) -> R
     notes = (
         f"permutation: the simple test on all examples, with {permutations} orders at most, so that p is "
         f"{1 / (permutations + 1):.2g} or more. sharded t: the published test. exact: the relabelling test. p: the "
-        f"harness's, with the neighbour test. Rows with 0 copies are controls. {examples}{_untested(tests)}"
+        "harness's, which combines exact with the neighbour test. Rows with 0 copies are controls. "
+        f"{examples}{_untested(tests)}"
     )
     return _table(headings, records, "Test sets with known numbers of copies in the training text.", notes)
 

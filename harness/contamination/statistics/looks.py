@@ -14,7 +14,7 @@ with weights: Genovese, Roeder and Wasserman 2006, Biometrika 93:509-524; as a f
 This holds for any rule for the second look, and for families of data sets whose orders are independent. Let p* be the
 p-value of a data set that gets a second look whenever p₁ ≤ c. It depends on that data set alone, P(p* ≤ α) ≤ α as
 above, and p ≥ p*. Holm, Fisher and Cauchy, which reject less often when p-values rise, therefore keep their level even
-if other data sets decide about second looks. In fact only a data set's own first look decides, so the p-values are
+if other data sets decide about second looks. In fact only a data set's own answers decide, so the p-values are
 independent, as Benjamini and Hochberg's correction assumes.
 
 It does not hold for the scores: data sets with a second look were chosen by their answers, so that ranks among all

@@ -52,7 +52,7 @@ def test_a_file_is_tested_and_reported(harness: Any) -> None:
     assert (target["n_used"], control["n_used"]) == (20, 20)
     assert (control["p_holm"], control["log10_q_bh"]) == (None, None)
     assert target["headline_log10_p"] > -2
-    assert (target["neighbours"]["blocks"], target["neighbours"]["largest_block"]) == (3, 7)
+    assert (target["neighbours"]["blocks"], target["neighbours"]["largest_block"]) == (3, 8)
     assert "pairs" in said.out
     assert "next  " not in said.out
     assert 0 < target["p_permutation"] <= 1

@@ -81,7 +81,7 @@ def test_a_model_that_only_chats_is_refused(harness: Any, folder: Path, monkeypa
 
 @pytest.mark.slow
 def test_models_with_and_without_log_probabilities_are_tested_together(harness: Any, server: FakeServer) -> None:
-    said = harness("contamination", "test", "fake:0", *ASKED[2:], "--context", "300", "--stop", "--json")
+    said = harness("contamination", "test", "fake:0", *ASKED[2:], "--context", "300", "--json")
     assert said.code == 0
     scored, generated = (model["tests"][0] for model in json.loads(said.out)["models"])
     assert "shard_scores" in scored

@@ -1,4 +1,4 @@
-"""The neighbour test: exact for any scores, known values, and groups whose members may change places."""
+"""The neighbour test: p is exact for any scores and in known cases, also if groups limit which examples move."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from harness.contamination.statistics.neighbours import (
 
 
 def scored(matrix: np.ndarray, order: tuple[int, ...] | None = None, groups: tuple[int, ...] = ()) -> Neighbours:
-    """Return the block of examples in an order, from the score of each example after each."""
+    """Return the block of examples in the given order; ``matrix[i, j]`` is the score of example j after example i."""
     order = tuple(range(len(matrix))) if order is None else order
     scores = tuple(float(matrix[one, other]) for one, other in itertools.permutations(order, 2))
     return Neighbours(groups or (0,) * len(order), scores)
@@ -43,11 +43,13 @@ def test_the_module_s_example() -> None:
 
 @pytest.mark.parametrize("n", [4, 5, 6])
 def test_over_all_orders_p_is_uniform(n: int) -> None:
-    """Whatever the scores: of all orders of one block, a share of k/n! has p of at most k/n!."""
+    """For any scores, k of a block's n! orders have p of at most k/n!, or fewer where rounded sums tie."""
     matrix = random_scores(n, n)
     every = sorted(10 ** neighbour_test([scored(matrix, order)]).log10_p for order in itertools.permutations(range(n)))
     count = math.factorial(n)
-    assert every == pytest.approx([(k + 1) / count for k in range(count)])
+    uniform = np.arange(1, count + 1) / count
+    assert (np.array(every) >= uniform - 1e-9).all()
+    assert np.array(every) == pytest.approx(uniform, abs=0.01)
 
 
 def test_with_groups_p_is_uniform_over_the_orders_within_them() -> None:
@@ -72,6 +74,22 @@ def test_what_an_example_scores_anyway_makes_no_difference(seed: int, n: int) ->
     assert shifted.log10_p == pytest.approx(plain.log10_p, abs=1e-6)
 
 
+@pytest.mark.parametrize("noise", [0.0, 1e-5])
+@given(seed=st.integers(0, 50), n=st.integers(4, 7))
+@settings(max_examples=20, deadline=None)
+def test_where_nothing_but_these_effects_is_left_all_orders_tie(noise: float, seed: int, n: int) -> None:
+    """Rounding, which may follow the order of the requests, must not be ranked."""
+    rng = np.random.default_rng(seed)
+    matrix = rng.normal(-200, 50, (1, n)) + rng.normal(0, 50, (n, 1)) + noise * rng.normal(size=(n, n))
+    assert neighbour_test([scored(matrix)] * 3).log10_p == 0.0
+
+
+def test_one_odd_example_among_equal_ones_has_no_order() -> None:
+    kinds = (0, 0, 0, 1, 0, 0)
+    matrix = random_scores(2, 0)[np.ix_(kinds, kinds)] * 40
+    assert neighbour_test([scored(matrix)]).log10_p == 0.0
+
+
 def test_a_model_that_expects_the_next_example_is_found_in_every_block() -> None:
     """The published order is the best of 8! orders in each of five blocks."""
     blocks = []
@@ -84,7 +102,7 @@ def test_a_model_that_expects_the_next_example_is_found_in_every_block() -> None
 
 
 def test_the_size_over_random_blocks() -> None:
-    """Of 300 nulls 15 are expected below 0.05; 30 or more have probability 0.0003."""
+    """Of 300 tests under the null hypothesis, about 15 have p ≤ 0.05; 30 or more have probability 0.0003."""
     found = [
         neighbour_test([scored(random_scores(6, 1000 * seed + block)) for block in range(5)]).log10_p
         for seed in range(300)
@@ -103,23 +121,25 @@ def test_equal_examples_tie() -> None:
 
 
 @pytest.mark.parametrize(
-    ("n", "sizes"), [(2, {2}), (8, {8}), (9, {4, 5}), (40, {8}), (100, {7, 8}), (1000, {8}), (1001, {7})]
+    ("n", "sizes"),
+    [(2, [2]), (8, [8]), (9, [8, 1]), (40, [8] * 5), (1000, [8] * 125), (1001, [7] * 143)],
 )
-def test_blocks_of_eight_neighbours(n: int, sizes: set[int]) -> None:
-    blocks = neighbour_blocks([0] * n)
-    assert {stop - start for start, stop in blocks} == sizes
-    assert [place for start, stop in blocks for place in range(start, stop)] == list(range(n))
+def test_blocks_of_eight_neighbours(n: int, sizes: list[int]) -> None:
+    assert [stop - start for start, stop in neighbour_blocks([0] * n)] == sizes
 
 
 @given(st.lists(st.integers(0, 5), min_size=2, max_size=80))
-def test_blocks_are_larger_where_groups_leave_fewer_orders(groups: list[int]) -> None:
+def test_blocks_are_as_large_as_groups_allow(groups: list[int]) -> None:
     blocks = neighbour_blocks(groups)
-    assert all(count_orders(groups[start:stop]) <= math.factorial(8) for start, stop in blocks)
-    assert all(stop - start <= LARGEST_BLOCK for start, stop in blocks)
-    assert max(stop - start for start, stop in blocks) >= min(len(groups) // 2, 7)
+    assert [place for start, stop in blocks for place in range(start, stop)] == list(range(len(groups)))
+    most = math.factorial(8)
+    for start, stop in blocks:
+        assert count_orders(groups[start:stop]) <= most
+        full = stop - start == LARGEST_BLOCK or stop == len(groups)
+        assert full or count_orders(groups[start : stop + 1]) > most
 
 
-def test_what_is_no_block_is_refused() -> None:
+def test_invalid_blocks_are_refused() -> None:
     rng = Random(0)
     with pytest.raises(ValueError, match="no block"):
         neighbour_test([])
