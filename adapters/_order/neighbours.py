@@ -46,9 +46,8 @@ def ask_neighbours(order: PublishedOrder, settings: NeighbourSettings, trial: in
         texts = order.contents[start:stop]
         origin = Origin(name, None, trial, role=NEIGHBOURS)
         first: dict[str, int] = {}
-        of = [
-            first.setdefault(text, place) for place, text in enumerate(texts)
-        ]  # pairs with equal texts share a request
+        # Pairs with equal texts share a request.
+        of = [first.setdefault(text, place) for place, text in enumerate(texts)]
         requests = []
         for one in range(len(texts)):
             for other in range(len(texts)):
