@@ -44,7 +44,7 @@ def test_the_report(harness: Any) -> None:
     said = harness("contamination", "report")
     lines = {line.split()[0]: line.split()[1:] for line in said.out.splitlines() if line.startswith(("few", "sorted"))}
     assert lines["few.txt"] == ["4", "–", "–", "–", "not", "testable"]
-    assert lines["sorted.txt"] == ["60", "–", "–", "–", "–", "not", "testable"]
+    assert lines["sorted.txt"] == ["60", "–", "–", "–", "not", "testable"]
     assert f"few.txt: not testable: {FEW}" in flat(said.out)
     assert f"sorted.txt: not testable: {SORTED}alphabetical order (p = " in flat(said.out)
     assert "See `harness contamination diagnose`" in flat(said.out)
